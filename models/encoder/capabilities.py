@@ -28,8 +28,6 @@ class Need:
     """layers below a split, 0: half of them; None: no split there"""
     above: int | None = None
     """layers above a split; None: no split there"""
-    own_layers: bool = False
-    """whether layers are trained that must not share their weights with others"""
     encoder_decoder: bool = False
     """whether an encoder-decoder will do as well"""
 
@@ -90,12 +88,10 @@ def _cannot_read(encoder: Encoder) -> str:
 
 def _cannot_be_split(encoder: Encoder, need: Need) -> str:
     """Why the layers cannot be frozen or split as needed."""
-    if need.below is None and need.above is None and not need.own_layers:
+    if need.below is None and need.above is None:
         return ""
     try:
         layers = Layers(encoder.model)
-        if need.own_layers and layers.shared:
-            return "its layers share their weights, so that the last ones cannot be trained alone"
         if need.below is not None:
             return _split_changes(encoder, need.below or layers.number // 2)
         return _split_changes(encoder, layers.number - need.above) if need.above is not None else ""

@@ -72,10 +72,7 @@ def runs(corpus: Path, semeval: Path, tmp_path_factory: pytest.TempPathFactory) 
         data=acronyms, dictionary=write_dictionary(root / "dictionary.tsv"), corpora="sdu22_scientific",
         usage_examples=False, layers=1, epochs=1, rank=2, rows=1, max_pieces=64, held_out=0.4,
     )  # fmt: skip
-    comparing: dict[str, Any] = dict(
-        data=semeval, pooling="last_two", epochs=1, rank=2, held_out=0.3, batch=16, compare=False,
-        max_sts_drop=2.0,
-    )  # fmt: skip
+    comparing: dict[str, Any] = dict(data=semeval, pooling="last_two", epochs=1, rank=2, batch=16)
     asking: dict[str, Any] = dict(
         data=questions, layers=1, rank=2, trained_layers=1, pretraining=0, epochs=1, batch=4, negatives=2,
         held_out=0, replay=0, beams=1,
@@ -132,14 +129,6 @@ def test_an_encoder_decoder_is_refused_where_vectors_of_words_are_needed(
         f"{bases['bart']} (of the family bart) cannot be used: it is an encoder-decoder, an encoder is needed"
     )
     assert not (tmp_path / "out").exists()
-
-
-def test_the_last_layers_alone_cannot_be_trained_where_layers_share_their_weights(
-    runs: dict[str, Run], bases: dict[str, str], tmp_path: Path
-) -> None:
-    with pytest.raises(typer.BadParameter, match="its layers share their weights"):
-        runs["idiom"](bases["albert"], output=tmp_path, layers=1)
-    runs["idiom"](bases["modernbert"], output=tmp_path, layers=1)
 
 
 def test_a_base_with_too_few_positions_for_a_task_is_refused(

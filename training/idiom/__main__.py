@@ -5,7 +5,7 @@ The loss of a batch is the paper's triplet loss (losses.py). Two things are not 
 marked expression (section 4.1) starts with the embedding of the words that replace the expression in right
 paraphrases. `--distillation` adds a loss that keeps the cosines of different sentences as the base gives
 them. The epoch with the best Spearman on held-out expressions is kept, among those that lose at most
-`--max-sts-drop` of Spearman on STS pairs and are better than the untrained model; where there is none, the
+0.05 of Spearman on STS pairs and are better than the untrained model; where there is none, the
 untrained model is published if its tokens start as paraphrases, and else nothing (exit code 1).
 """
 
@@ -24,6 +24,7 @@ from training.common.program_help import run_program
 from training.common.publish import finish
 from training.idiom.assemble import console, make
 from training.idiom.settings import Settings
+from training.idiom.trainer import MOST_STS_LOST
 
 
 @program
@@ -33,18 +34,13 @@ def main(
     output: Output = RELEASES,
     run: Run = None,
     device: Device = "auto",
-    compare: Annotated[
-        bool, typer.Option(help="print dev scores of both poolings, with and without marked expressions")
-    ] = True,
 ) -> None:
-    if not (settings.semeval or settings.teaching):
-        raise typer.BadParameter("no training data: --no-semeval needs --teaching")
     place = device_of(device)
-    check_base(settings.base, Need(own_layers=settings.layers > 0))
+    check_base(settings.base, Need())
     settings = replace(settings, precision=resolved(settings.precision, place))
-    release = make(settings, data, output, compare=compare, run=run, device=place)
+    release = make(settings, data, output, run, place)
     if release is None:
-        limit = f"loses at most {settings.max_sts_drop} of Spearman on STS"
+        limit = f"loses at most {MOST_STS_LOST} of Spearman on STS"
         console.print(f"no epoch is better and {limit}: nothing is published")
         raise typer.Exit(1)
     finish(release, data, offered=False)

@@ -10,26 +10,27 @@ from pathlib import Path
 
 import torch
 from rich.console import Console
-from rich.table import Table
 from safetensors.torch import save_file
 
 from models.encoder.added_tokens import ExtendedEmbedding
 from models.encoder.base_files import base_digest
-from models.idiom.model import LAST, POOLINGS, TOKENS, IdiomModel, Marker, with_pooling
+from models.idiom.model import LAST, TOKENS
 from models.releases.manifest import Release, TrainingData
 from training.common import adapter
 from training.common.corpora import CorpusError
 from training.common.loop import TrainingLoop
 from training.common.publish import publish_release
 from training.evaluation.evaluate import manifest_scores
-from training.evaluation.idiom import FOLDER, halves, pair_counts, read_pairs, scores
-from training.idiom.data import read_groups, written_groups
+from training.evaluation.idiom import FOLDER, halves, read_pairs
+from training.idiom.data import read_groups, split_by_expression, written_groups
 from training.idiom.settings import Settings
 from training.idiom.trainer import IdiomTrainee
 from training.teaching.batches import PARTS
 from training.teaching.readers import idioms, teaching_source
 
 console = Console()
+#: Share of SemEval's expressions of which all sentences but one are held out.
+HELD_OUT = 0.1
 SEMEVAL = TrainingData(
     name="SemEval-2022 task 2B (Tayyar Madabushi et al. 2022), training part", licence="GPL-3.0"
 )
@@ -50,9 +51,12 @@ def train(
     before training where no epoch was kept. Raises CorpusError where there is no row to train on.
     """
     sts, _ = halves(read_pairs(data / FOLDER, settings.language))
-    groups = read_groups(data / FOLDER / "semeval22_train.csv", settings.language) if settings.semeval else []
-    written = {part: written_groups(idioms(part)) if settings.teaching else [] for part in PARTS}
-    trainee = IdiomTrainee(settings, groups, sts, device, written=written)
+    if settings.corpus == "semeval":
+        groups = read_groups(data / FOLDER / "semeval22_train.csv", settings.language)
+        training, held_out = split_by_expression(groups, HELD_OUT, settings.seed)
+    else:
+        training, held_out = (written_groups(idioms(part)) for part in PARTS)
+    trainee = IdiomTrainee(settings, training, held_out, sts, device)
     if not trainee.data:
         raise CorpusError(f"{data / FOLDER} has no row to train on in the language {settings.language}")
     console.print(f"{len(trainee.data)} rows, {len(trainee.validation)} pairs for validation")
@@ -68,29 +72,23 @@ def make(
     settings: Settings,
     data: Path,
     output: Path,
-    *,
-    compare: bool,
     run: Path | None = None,
     device: torch.device | str = "cpu",
 ) -> Release | None:
     """Trains, scores, and writes a release under `output`; None where no epoch was kept and the untrained
-    model is no better than the base. `compare`: whether `comparison` is printed.
+    model is no better than the base.
     """
     trainee, loop = train(settings, data, run, device)
     # Tokens whose embeddings are those of paraphrases are worth a release without any training.
-    if loop.best is None and not (settings.single_token and settings.paraphrase):
+    if loop.best is None and not settings.paraphrase:
         return None
-    if compare:
-        console.print(comparison(trainee, data))
     with tempfile.TemporaryDirectory(prefix="idiom-") as name:
         write_files(trainee, Path(name))
         return _published(Path(name), trainee, round(loop.seconds), data, output)
 
 
 def write_files(trainee: IdiomTrainee, folder: Path) -> None:
-    """Writes the files of a release: the trained weights, and the embeddings of the tokens where expressions
-    are marked.
-    """
+    """Writes the files of a release: the trained weights, and the embeddings of the tokens."""
     model = trainee.encoder.model.model if trainee.settings.pooling != LAST else trainee.encoder.model
     embedding = model.get_input_embeddings()
     if isinstance(embedding, ExtendedEmbedding):
@@ -100,27 +98,6 @@ def write_files(trainee: IdiomTrainee, folder: Path) -> None:
     for name, tensors in adapter.files(model).items():
         save_file(tensors, folder / name)
     model.set_input_embeddings(embedding)
-
-
-def comparison(trainee: IdiomTrainee, data: Path) -> Table:
-    """Scores on the dev file before and after training, with and without marking, by both poolings."""
-    table = Table("model", "marked", "pooling", "idiom", "STS", "all")
-    pairs = read_pairs(data / FOLDER, trainee.settings.language)
-    trained = trainee.model()
-    unmarked = Marker([])
-    for pooling in POOLINGS:
-        encoder = with_pooling(trained.encoder, pooling)
-        rows = [
-            ("untrained", with_pooling(trained.untrained().encoder, pooling), unmarked),
-            ("trained", encoder, unmarked),
-            ("trained", encoder, trainee.marker),
-        ]
-        for name, row_encoder, marker in rows if trainee.marker.tokens else rows[:2]:
-            model = IdiomModel(row_encoder, marker, trained.base, pooling)
-            values = scores(pair_counts(model, pairs)).values()
-            marked = "yes" if marker.tokens else "no"
-            table.add_row(name, marked, pooling, *(f"{value:.4f}" for value in values))
-    return table
 
 
 def _published(folder: Path, trainee: IdiomTrainee, seconds: int, data: Path, root: Path) -> Release:
@@ -149,5 +126,4 @@ def _published(folder: Path, trainee: IdiomTrainee, seconds: int, data: Path, ro
 
 
 def _sources(settings: Settings) -> list[TrainingData]:
-    written = [teaching_source(len(idioms("train")))] if settings.teaching else []
-    return [*([SEMEVAL] if settings.semeval else []), *written]
+    return [SEMEVAL if settings.corpus == "semeval" else teaching_source(len(idioms("train")))]

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor, nn
 
 from models.encoder.model import Encoder
-from models.encoder.split.layers import Layers
 from models.idiom.model import add_tokens, idiom_token, with_pooling
 from training.common import adapter
 from training.common.batching import by_length
@@ -16,26 +15,21 @@ from training.idiom.settings import Settings
 
 #: Texts of one forward pass.
 CHUNK = 16
+DROPOUT = 0.05
 
 
 def trainable_encoder(settings: Settings, meanings: Mapping[str, Sequence[str]]) -> Encoder:
-    """A copy of the base whose last `layers` layers (0: all) can be trained, through an adapter or whole.
+    """A copy of the base that can be trained, through an adapter or whole.
 
     Each expression of `meanings` gets a token whose initial embedding is the mean of its meanings.
     """
     encoder = adapter.trainable(Encoder.load(settings.base), settings.rank, dropout=0.0)
-    if settings.layers:
-        layers = Layers(encoder.model)
-        layers.freeze(layers.number - settings.layers)
-        for name, parameter in encoder.model.named_parameters():
-            if ".embeddings." in f".{name}":
-                parameter.requires_grad_(False)
     if meanings:
         texts = [m if m and settings.paraphrase else [e] for e, m in meanings.items()]
         add_tokens(encoder, [idiom_token(e) for e in meanings], mean_embeddings(encoder, texts))
     for module in encoder.model.modules():
         if isinstance(module, nn.Dropout) and module.p:
-            module.p = settings.dropout
+            module.p = DROPOUT
     return with_pooling(encoder, settings.pooling)
 
 

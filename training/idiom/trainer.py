@@ -21,16 +21,17 @@ from training.idiom.data import (
     Row,
     limit_sentences,
     meanings,
-    split_by_expression,
     training_rows,
     validation_pairs,
 )
 from training.idiom.encoder import mean_vectors, trainable_encoder
 from training.idiom.losses import TripletLoss, cosine_change
 from training.idiom.settings import Settings
-from training.teaching.batches import Part
 
-NO_TEXTS: Mapping[Part, Sequence[Group]] = {"train": (), "held_out": ()}
+#: Learning rate of the embeddings of tokens.
+TOKEN_LR = 3e-3
+#: What an epoch that is kept may lose of Spearman on STS pairs.
+MOST_STS_LOST = 0.05
 
 
 class IdiomTrainee(Trainee):
@@ -41,22 +42,18 @@ class IdiomTrainee(Trainee):
     def __init__(
         self,
         settings: Settings,
-        groups: Sequence[Group],
+        training: Sequence[Group],
+        held_out: Sequence[Group],
         sts: Sequence[Pair],
         device: torch.device | str = "cpu",
-        *,
-        written: Mapping[Part, Sequence[Group]] = NO_TEXTS,
     ) -> None:
-        """`sts`: pairs of the STS benchmarks, for validation; `written`: groups of the teaching corpus, those
-        that are held out for validation.
-        """
+        """`held_out`, and `sts`, pairs of the STS benchmarks, are for validation."""
         torch.manual_seed(settings.seed)
         self.settings, self.device, self.epochs = settings, torch.device(device), settings.epochs
-        training, held_out = split_by_expression(groups, settings.held_out, settings.seed)
-        training = limit_sentences([*training, *written["train"]], settings.sentences)
-        held_out = limit_sentences([*held_out, *written["held_out"]], 2 * settings.sentences)
+        training = limit_sentences(training, settings.sentences)[: settings.limit or None]
+        held_out = limit_sentences(held_out, 2 * settings.sentences)
         self.validation = [*validation_pairs(held_out), *sts]
-        self.marker = Marker(sorted({g.expression for g in training}) if settings.single_token else [])
+        self.marker = Marker(sorted({g.expression for g in training}))
         self.data = training_rows(training, self.marker)
         self.encoder = trainable_encoder(settings, meanings(training, self.marker))
         self.untrained_vectors = self._untrained_vectors() if settings.distillation else {}
@@ -80,7 +77,7 @@ class IdiomTrainee(Trainee):
         shared = [p for p in self.parameters() if all(p is not rows for rows in tokens)]
         return [
             {"params": shared},
-            {"params": tokens, "lr": self.settings.token_lr, "weight_decay": 0.0},
+            {"params": tokens, "lr": TOKEN_LR, "weight_decay": 0.0},
         ]
 
     def modules(self) -> Sequence[nn.Module]:
@@ -97,14 +94,12 @@ class IdiomTrainee(Trainee):
         return self.one_pass(batches, self.loss, number)
 
     def loss(self, batch: Sequence[Row]) -> Tensor:
-        """The weighted sum of the losses of a batch."""
+        """The triplet loss of a batch and the weighted one that keeps cosines."""
         settings = self.settings
         with mixed(settings.precision, self.device):
             vectors = mean_vectors(self.encoder, [row.text for row in batch])
-        loss = 0 * vectors.sum()
-        if settings.triplet:
-            labels = torch.tensor([row.label for row in batch], device=self.device)
-            loss = loss + settings.triplet * self.triplet_loss(vectors, labels)
+        labels = torch.tensor([row.label for row in batch], device=self.device)
+        loss = self.triplet_loss(vectors, labels)
         paraphrases = [i for i, row in enumerate(batch) if not row.idiom]
         if settings.distillation and paraphrases:
             before = torch.stack([self.untrained_vectors[batch[i].text] for i in paraphrases])
@@ -118,6 +113,6 @@ class IdiomTrainee(Trainee):
         return scores(pair_counts(self.model(), self.validation))
 
     def refusal(self, scores: Mapping[str, float], untrained: Mapping[str, float]) -> str:
-        if untrained[STS] - scores[STS] > self.settings.max_sts_drop:
+        if untrained[STS] - scores[STS] > MOST_STS_LOST:
             return "loses too much STS"
         return "" if scores[PRIMARY] > untrained[PRIMARY] else "no better than the untrained model"

@@ -40,11 +40,11 @@ def test_a_corpus_without_rows_is_refused(semeval: Path, tmp_path: Path) -> None
         main(data=own, output=tmp_path, base=tiny.bert(tmp_path / "base"))
 
 
-@pytest.mark.parametrize("case", [("bert", 2, True), ("bert", 0, True), ("roberta", 2, False)])
+@pytest.mark.parametrize("case", [("bert", 2), ("bert", 0), ("roberta", 2)])
 def test_a_run_publishes_what_it_trained(
-    semeval: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: tuple[str, int, bool]
+    semeval: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: tuple[str, int]
 ) -> None:
-    base, rank, mark = case
+    base, rank = case
     monkeypatch.setattr(IdiomTrainee, "validate", lambda self, number: {PRIMARY: 0.1 * number, STS: 0.5})
     main(
         data=semeval,
@@ -52,43 +52,40 @@ def test_a_run_publishes_what_it_trained(
         base=getattr(tiny, base)(tmp_path / "base"),
         run=tmp_path / "run",
         pooling=LAST_TWO,
-        single_token=mark,
         epochs=2,
         rank=rank,
         lr=1e-2,
-        held_out=0.3,
-        max_sts_drop=2.0,
         batch=4,
     )
     release = only_release(tmp_path)
     weights = "adapter.safetensors" if rank else "encoder.safetensors"
-    assert sorted(release.manifest.files) == sorted([weights, *([TOKENS] if mark else [])])
+    assert sorted(release.manifest.files) == sorted([weights, TOKENS])
     assert release.manifest.configuration["pooling"] == LAST_TWO
-    assert release.manifest.configuration["expressions"] == (sorted(EXPRESSIONS) if mark else [])
+    assert release.manifest.configuration["expressions"] == sorted(EXPRESSIONS)
     assert [s.name for s in release.manifest.scores] == 2 * [PRIMARY, STS, "spearman_all"]
     assert len(release.manifest.canary.outputs) == len(CANARY) - 1
     model = load(release, dtype="float32").model
     assert isinstance(model, IdiomModel)
-    assert isinstance(model.encoder.model.model.get_input_embeddings(), ExtendedEmbedding) is mark
+    assert isinstance(model.encoder.model.model.get_input_embeddings(), ExtendedEmbedding)
 
 
 def test_nothing_is_published_where_no_epoch_is_kept_and_no_token_has_a_meaning(
-    semeval: Path, tmp_path: Path
+    semeval: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     base = tiny.bert(tmp_path / "base")
+    monkeypatch.setattr("training.idiom.trainer.MOST_STS_LOST", -3.0)
     with pytest.raises(typer.Exit) as exited:
-        main(
-            data=semeval, output=tmp_path, base=base, epochs=1, rank=2, single_token=False, max_sts_drop=-3.0
-        )
+        main(data=semeval, output=tmp_path, base=base, epochs=1, rank=2, paraphrase=False)
     assert exited.value.exit_code == 1
     assert not (tmp_path / "idiom").exists()
 
 
-def test_untrained_tokens_are_published_where_no_epoch_is_kept(semeval: Path, tmp_path: Path) -> None:
+def test_untrained_tokens_are_published_where_no_epoch_is_kept(
+    semeval: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     base = tiny.bert(tmp_path / "base")
-    main(
-        data=semeval, output=tmp_path, base=base, epochs=1, rank=2, lr=1e-2, max_sts_drop=-3.0, compare=False
-    )
+    monkeypatch.setattr("training.idiom.trainer.MOST_STS_LOST", -3.0)
+    main(data=semeval, output=tmp_path, base=base, epochs=1, rank=2, lr=1e-2)
     adapter = load_file(only_release(tmp_path).file("adapter.safetensors"))
     halves = [tensor for name, tensor in adapter.items() if name.endswith("lora_b")]
     # The second half of an untrained adapter is zero.
@@ -111,16 +108,8 @@ def test_a_run_learns_from_the_teaching_corpus_alone(
         return {PRIMARY: 0.1 * number, STS: 0.5}
 
     monkeypatch.setattr(IdiomTrainee, "validate", validate)
-    main(
-        data=semeval, output=tmp_path, base=tiny.bert(tmp_path / "base"), semeval=False, teaching=True,
-        epochs=1, rank=2, compare=False,
-    )  # fmt: skip
+    main(data=semeval, output=tmp_path, base=tiny.bert(tmp_path / "base"), corpus="written", epochs=1, rank=2)
     manifest = only_release(tmp_path).manifest
     assert [source.licence for source in manifest.training_data] == ["CC0-1.0"]
     assert manifest.configuration["expressions"] == ["night owl"]
     assert [p.first for p in validated[-1] if p.idiom] == ["a big fish", "a big fish", "big fish", "big fish"]
-
-
-def test_a_run_with_nothing_to_learn_from_is_refused(semeval: Path, tmp_path: Path) -> None:
-    with pytest.raises(typer.BadParameter, match="no training data"):
-        main(data=semeval, output=tmp_path, semeval=False)

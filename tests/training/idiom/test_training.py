@@ -15,7 +15,7 @@ from models.idiom.model import LAST, LAST_TWO
 from training.common.checkpoint import CheckpointError
 from training.common.loop import TrainingLoop
 from training.evaluation.idiom import PRIMARY, STS, halves, read_pairs
-from training.idiom.data import Group, read_groups
+from training.idiom.data import Group, read_groups, split_by_expression
 from training.idiom.encoder import mean_embeddings, mean_vectors
 from training.idiom.settings import Settings
 from training.idiom.trainer import IdiomTrainee
@@ -25,12 +25,9 @@ SETTINGS: dict[str, Any] = {
     "epochs": 2,
     "rank": 2,
     "lr": 1e-2,
-    "token_lr": 1e-2,
     "batch": 4,
     "distillation": 1.0,
     "sentences": 0,
-    "held_out": 0.3,
-    "max_sts_drop": 2.0,
     "seed": 1,
     "precision": "float32",
 }
@@ -39,7 +36,8 @@ SETTINGS: dict[str, Any] = {
 def trainee_of(semeval: Path, base: str, **changes: Any) -> IdiomTrainee:
     sts, _ = halves(read_pairs(semeval / "idioms", "EN"))
     settings = Settings(base=base, **SETTINGS | changes)
-    return IdiomTrainee(settings, read_groups(semeval / "idioms/semeval22_train.csv"), sts)
+    groups = read_groups(semeval / "idioms/semeval22_train.csv")
+    return IdiomTrainee(settings, *split_by_expression(groups, 0.3, settings.seed), sts)
 
 
 def loop_of(semeval: Path, base: str, run: Path | None = None, **changes: Any) -> TrainingLoop:
@@ -94,34 +92,25 @@ def test_training_pools_as_the_release_does(semeval: Path, tiny_bert: str, pooli
     assert torch.allclose(vectors, encoder.embed(texts), atol=1e-5)
 
 
-@pytest.mark.parametrize("rank", [2, 0])
-def test_only_the_last_layers_and_the_tokens_are_trained_where_it_is_asked(
-    semeval: Path, tiny_bert: str, rank: int
-) -> None:
-    trainee = trainee_of(semeval, tiny_bert, layers=1, rank=rank)
-    names = [n for n, p in trainee.encoder.model.named_parameters() if p.requires_grad]
-    assert any(".layer.1." in n for n in names)
-    others = [n for n in names if ".layer.1." not in n]
-    assert others == [n for n in names if n.endswith("word_embeddings.rows")]
-
-
 def test_no_sentence_of_a_held_out_written_idiom_is_trained_on(semeval: Path, tiny_bert: str) -> None:
     trained = [Group("cold feet", f"cold feet {n}", False, ["fear"], ["chilly toes"]) for n in range(3)]
     held_out = [Group("hot head", f"hot head {n}", False, ["anger"], ["warm skull"]) for n in range(3)]
-    trainee = IdiomTrainee(
-        Settings(base=tiny_bert, **SETTINGS | {"single_token": False}),
-        groups=[],
-        sts=[],
-        written={"train": trained, "held_out": held_out},
-    )
-    sentences = {g.sentence for g in trained}
+    trainee = IdiomTrainee(Settings(base=tiny_bert, **SETTINGS), trained, held_out, sts=[])
+    sentences = {f"IDcoldfeetID {n}" for n in range(3)}
     assert {row.text for row in trainee.data} == {*sentences, "fear", "chilly toes"}
     assert {pair.first for pair in trainee.validation} == {g.sentence for g in held_out}
 
 
 def test_the_loss_that_keeps_cosines_is_zero_before_training(semeval: Path, tiny_bert: str) -> None:
-    trainee = trainee_of(semeval, tiny_bert, triplet=0.0, distillation=1.0)
-    assert trainee.loss(trainee.data).item() == pytest.approx(0, abs=1e-6)
+    losses = [
+        (trainee := trainee_of(semeval, tiny_bert, distillation=weight)).loss(trainee.data).item()
+        for weight in (0.0, 100.0)
+    ]
+    assert losses[1] == pytest.approx(losses[0], abs=1e-4)
+
+
+def test_at_most_so_many_sentences_are_trained_on(semeval: Path, tiny_bert: str) -> None:
+    assert len({row.group for row in trainee_of(semeval, tiny_bert, limit=2).data}) == 2
 
 
 @pytest.mark.parametrize("rank", [2, 0])
@@ -149,7 +138,7 @@ def test_the_best_epoch_is_kept_among_those_that_lose_little_sts(
     semeval: Path, tiny_bert: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     weights = with_scores(monkeypatch, [(0.1, 0.8), (0.6, 0.74), (0.3, 0.76), (0.2, 0.9)])
-    loop = loop_of(semeval, tiny_bert, epochs=3, max_sts_drop=0.05)
+    loop = loop_of(semeval, tiny_bert, epochs=3)
     loop.run()
     assert loop.kept is not None
     assert_same_weights(loop.kept, weights[2])
