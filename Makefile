@@ -75,9 +75,9 @@ check-all: ## the same on every Python that is here
 		$(MAKE) check BIN=.venv-$$version/bin VENV=.venv-$$version PYTHON="$$python" || exit 1; \
 	done
 
-# All measurements of speed over the streams in $(DATA), about ten minutes; without them, over the bundled
+# All measurements of speed over the streams in $(DATA), some minutes; without them, over the bundled
 # samples. ARGS: --quick, --parts NAMES, --json FOLDER.
-bench: install-dev ## measurements of speed, about ten minutes
+bench: install-dev ## measurements of speed, some minutes
 	$(BIN)/python -m benchmarks.speed --data $(DATA) $(ARGS)
 
 # The releases of models/pretrained, from the public corpora in $(DATA).

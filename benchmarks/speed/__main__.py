@@ -1,4 +1,4 @@
-"""All measurements of speed: encoder, usual pipelines, stages, process, brokers, latency, framework, growth.
+"""All measurements of speed: encoder, stages, process, brokers, latency, framework, growth of a backlog.
 
 Each part measures its variants in turn and gives medians, ratios, processor seconds and wall-clock seconds;
 on a busy machine compare the processor seconds. With `--json` every part writes a file into that folder.
@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.machine import provenance
-from benchmarks.speed import brokers, encoder, framework, growth, naive, parallel, process
+from benchmarks.speed import brokers, encoder, framework, process
 from benchmarks.speed.setup import FULL, QUICK, Setup
 from streams.settings import Settings
 from tests.integration import processes
@@ -64,15 +64,11 @@ class Run:
 PARTS: dict[str, Callable[[Run], dict[str, Any]]] = {
     "roofline": lambda run: encoder.roofline(run.setup),
     "stages": lambda run: encoder.stages(run.setup),
-    "naive": lambda run: naive.naive(run.setup),
-    "parallel": lambda run: parallel.parallel(run.setup),
     "process": lambda run: process.process(run.setup),
     "brokers": Run.throughput,
     "latency": lambda run: brokers.latency(run.setup, run.kafka),
     "framework": Run.framework,
     "backlog": Run.backlog,
-    "terminology": lambda run: growth.terminology(run.setup),
-    "length": lambda run: growth.length(run.setup),
 }
 
 

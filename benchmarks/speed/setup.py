@@ -38,19 +38,15 @@ class Amount:
     """Records that wait when the empty stage begins."""
     seconds: float
     """Seconds of each load in the measurement of latencies."""
-    terms: tuple[int, ...]
-    characters: tuple[int, ...]
-    """Lengths of texts in characters."""
 
 
 FULL = Amount(
     records={"posts": 192, "sentences": 192, "questions": 32}, repeats=3, empty_records=8000, seconds=40.0,
-    backlogs=(1000, 10_000, 100_000), terms=(10_000, 100_000, 1_000_000),
-    characters=(100, 400, 1600, 6400, 25_600),
+    backlogs=(1000, 10_000, 100_000),
 )  # fmt: skip
 QUICK = Amount(
     records={"posts": 12, "sentences": 12, "questions": 2}, repeats=1, empty_records=500, seconds=4.0,
-    backlogs=(500, 1000), terms=(10_000, 50_000), characters=(100, 400),
+    backlogs=(500, 1000),
 )  # fmt: skip
 
 

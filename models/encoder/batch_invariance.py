@@ -13,7 +13,7 @@ BLOCK = 384
 
 def has_fast_bfloat16() -> bool:
     """Whether this processor multiplies 16-bit numbers faster than 32-bit ones. AVX-512 alone does on AMD,
-    but not on the Intel processors that were measured (benchmarks/encoder/__main__.py).
+    but not on the Intel processors that were measured.
     """
     by_vectors = torch.cpu._is_avx512_bf16_supported() and "AMD" in torch.cpu.get_capabilities()["cpu_name"]
     return bool(by_vectors or torch.cpu._is_amx_tile_supported())

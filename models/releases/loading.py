@@ -152,7 +152,7 @@ def same_answers(one: Any, other: Any, tolerance: float) -> bool:
 def number_formats(device: str) -> list[str]:
     """Names of the number formats that a device computes in, fastest first.
 
-    On a GPU that is 32 bits, in which it gives the processor's answers and is fast enough (benchmarks/gpu).
+    On a GPU that is 32 bits, in which it gives the processor's answers and is fast enough (gpu_stages.json).
     """
     from models.encoder.batch_invariance import has_fast_bfloat16  # noqa: PLC0415
 

@@ -1,1 +1,0 @@
-"""What a GPU brings, and whether it answers as the processor does."""

@@ -1,1 +1,0 @@
-"""The statistics of signals: how long they take, and how soon planted signals are found."""
