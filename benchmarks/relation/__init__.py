@@ -1,1 +1,1 @@
-"""Measurements of the relation stage: speed, scores over folds, the tables and maps of the paper."""
+"""Measurements of the relation stage: scores over folds."""

@@ -4,26 +4,18 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 import typer
-from torch import Tensor
 
 from benchmarks.relation import folds as relation_folds
-from benchmarks.relation import tables as relation_tables
-from models.scores import F1
 from models.types import ADE, DRUG
 from tests.training.fakes import mentions, tagger
 from training.ner import assemble as ner
 from training.ner.settings import Settings as TaggerSettings
-from training.relation import release as relation
-from training.relation.linear_probe import probe
-from training.relation.settings import Settings, SupportSizes
 
 SMALL = {"folds": "1", "device": "cpu", "epochs": 1, "pair_epochs": 1, "negatives": 4, "plain": 0}
 
@@ -91,30 +83,3 @@ def test_a_mean_over_folds_has_a_standard_deviation_and_baselines() -> None:
     without = {k: v for k, v in row(0.8, 0.5).items() if k != "plain"}
     part = relation_folds.summary({"1": row(0.6, 0.4), "2": without})
     assert (part["f"], part["f_plain_finetuning"], part["f_on_plain_folds"]) == (0.7, 0.4, 0.6)
-
-
-def test_the_tables_have_untrained_baselines(
-    corpus: Path, tiny_bert: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings = Settings(base=tiny_bert, epochs=1, pair_epochs=1, negatives=4)
-    release = relation.make("all", settings, SupportSizes(), corpus, tmp_path)
-    result = tmp_path / "tables.json"
-    seen: list[Tensor] = []
-
-    def watched(train: tuple[Any, Tensor], test: tuple[Any, Tensor]) -> F1:
-        seen.append(test[1])
-        return probe(train, test)
-
-    monkeypatch.setattr(relation_tables, "probe", watched)
-    relation_tables.main(corpus, result, release=release.path, pair_epochs=1)
-    figures = json.loads(result.read_bytes())
-    ours = {k: row for k, row in figures["rows"].items() if "paper" not in k}
-    assert list(ours) == ["pretrained", "CLNER", "CLDR", "CLGS"]
-    # Each row is from a different encoder.
-    assert not any(torch.equal(one, other) for one, other in combinations(seen, 2))
-    vectors = [tuple(row.values()) for row in ours.values()]
-    assert all(0 <= value <= 100 for row in vectors for value in row)
-    assert figures["similarity_check_baseline"] == pytest.approx(1 / 9, abs=1e-4)
-    assert 0 <= figures["similarity_check_untrained"] <= 1
-    assert 0 <= figures["similarity_check"] <= 1
-    assert figures["release"] == release.version

@@ -15,7 +15,6 @@ from training.common.checkpoint import CheckpointError
 from training.common.corpora import GoldMention, GoldText
 from training.common.loop import TrainingLoop
 from training.relation.data import Corpus, ValidationPairs, examples, offsets, paired, read
-from training.relation.linear_probe import probe
 from training.relation.settings import Settings
 from training.relation.spaces.cldr import PairSpace, candidates
 from training.relation.spaces.clgs import GraphSpace, graphs_of
@@ -250,19 +249,6 @@ def test_clgs_learns_to_pick_the_right_graph(settings: Settings, texts: Corpus) 
     for n in range(40):
         space.epoch(n)
     assert 0 <= before < space.similarity_check(space.train) <= 1
-
-
-def test_a_probe_reads_what_is_there_and_nothing_where_there_is_nothing(
-    settings: Settings, texts: Corpus
-) -> None:
-    data = examples(texts.train, Encoder.load(settings.base)) * 40
-    told = torch.zeros(sum(len(e.tags) for e in data), 8)
-    for first, e in zip(offsets(data).tolist(), data, strict=True):
-        told[e.pairs[:, 0] + first, 0] = 1
-        told[e.pairs[:, 1] + first, 1] = 1
-    assert probe((data, told), (data, told)).f1 > 0.95
-    noise = torch.randn(told.shape, generator=torch.Generator().manual_seed(1))
-    assert probe((data, noise), (data[:8], noise[: sum(len(e.tags) for e in data[:8])])).f1 < 0.5
 
 
 def test_a_killed_run_resumes_after_its_last_whole_epoch(

@@ -13,10 +13,9 @@ import torch
 from torch import Tensor
 
 from models.encoder.model import Encoder
-from models.encoder.split.layer_split import SplitEncoder
 from training.relation.data import Example
 from training.relation.settings import Settings
-from training.relation.spaces.cldr import CachedStates, UpperSpace
+from training.relation.spaces.cldr import UpperSpace
 from training.relation.spaces.graph_layers import RelationGraph, degree_normalised, wrong_words
 from training.relation.spaces.losses import graph_contrast
 
@@ -77,15 +76,6 @@ class GraphSpace(UpperSpace):
                 similar = torch.cosine_similarity(text.unsqueeze(1), graphs, dim=-1)
                 right += int((similar.argmax(1) == 0).sum())
         return right / max(1, len(data))
-
-    def similarity_check_of(self, data: Sequence[Example], initial: Encoder) -> float:
-        """The same for sentences that were used neither for training nor for validation; `initial`: the
-        encoder that training started from.
-        """
-        usable = [e for e in data if len(e.pairs) and has_wrong_words(e)]
-        lower = SplitEncoder(initial, self.settings.frozen_layers(initial.model))
-        self.cached = CachedStates(lower, usable, self.settings.precision)
-        return self.similarity_check(usable)
 
 
 def has_wrong_words(example: Example) -> bool:
