@@ -57,9 +57,7 @@ class RelationModel:
         sentence_head: SentenceHead | None = None,
         device: str = "cpu",
     ) -> None:
-        """`lexicon` gives the generic names of drugs; `device` is that of the FAISS indexes. With a
-        `sentence_head` that has layers of its own the encoder must be split.
-        """
+        """`lexicon` gives the generic names of drugs; `device` is that of the FAISS indexes."""
         self.spaces = spaces
         self.support = support
         self.voting = voting
@@ -80,7 +78,6 @@ class RelationModel:
         cls, release: Release, *, device: str = "cpu", dtype: torch.dtype = torch.float32
     ) -> RelationModel:
         """Raises ReleaseError when the tensors do not fit each other or the table of pairs."""
-        configuration = release.manifest.configuration
         stored = read_tensors(release.file("support.safetensors"))
         tensors = {name: tensor.float().numpy() for name, tensor in stored.items()}
         spaces = EmbeddingSpaces.load(
@@ -93,9 +90,7 @@ class RelationModel:
             )
         head = None
         if SENTENCE_HEAD in release.manifest.files:
-            head = SentenceHead.load(
-                release, spaces.encoder.dimension, configuration.get("below", 0), device=device, dtype=dtype
-            )
+            head = SentenceHead.load(release, spaces.encoder.dimension)
         return cls(
             spaces,
             support,
@@ -175,8 +170,8 @@ class RelationModel:
         `vectors`: (words, dimension) of the entity space, sentence after sentence; `lengths`: the number of
         words of each sentence; `hidden`: (words, dimension) of the encoder, needed for the token head.
         """
-        cosines, rows = self._word_index.search(vectors, self.voting.k_words)
-        shares = votes(cosines, self.support.tags[rows], len(self.tags), self.voting.vote)
+        _, rows = self._word_index.search(vectors, self.voting.k_words)
+        shares = votes(self.support.tags[rows], len(self.tags))
         head, share = self.support.head, self.voting.words_share
         if head is not None and hidden is not None and share < 1:
             shares = (share * shares + (1 - share) * head.probabilities(hidden)).astype(np.float32)

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +14,6 @@ from models.ner.decoding import viterbi
 
 Floats = NDArray[np.float32]
 Numbers = NDArray[np.int64]
-Vote = Literal["majority", "similarity"]
-#: The temperature of the contrastive loss (CLNER, Eq. 6): a weighted vote counts exp(cosine / temperature).
-TEMPERATURE = 0.1
 #: Added to every share before the logarithm, so that a tag without any vote stays possible.
 FLOOR = 0.05
 #: The tensors of the token head in a release's support file.
@@ -90,17 +86,13 @@ class SupportSet:
         )
 
 
-def votes(cosines: Floats, tags: Numbers, n_tags: int, vote: Vote = "majority") -> Floats:
-    """Each tag's share of the votes, (queries, n_tags), from the cosines and tags of the k nearest
-    neighbours, both (queries, k).
-
-    `majority`: every neighbour counts 1 (as in the paper). `similarity`: it counts
-    exp(cosine / TEMPERATURE).
+def votes(tags: Numbers, n_tags: int) -> Floats:
+    """Each tag's share of the votes, (queries, n_tags), from the tags of the k nearest neighbours, (queries,
+    k), which count alike.
     """
-    weights = np.ones_like(cosines) if vote == "majority" else np.exp((cosines - 1) / TEMPERATURE)
     sums = np.zeros((len(tags), n_tags), np.float32)
-    np.add.at(sums, (np.arange(len(tags))[:, None], tags), weights)
-    shares: Floats = (sums / weights.sum(1, keepdims=True)).astype(np.float32)
+    np.add.at(sums, (np.arange(len(tags))[:, None], tags), 1)
+    shares: Floats = (sums / np.float32(tags.shape[1])).astype(np.float32)
     return shares
 
 

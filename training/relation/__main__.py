@@ -23,8 +23,7 @@ from training.common.program import RELEASES, Device, Output, Run, check_base, d
 from training.common.program_help import run_program
 from training.common.publish import OFFERED, finish
 from training.evaluation.relation import SPLITS
-from training.relation.release import make, pretrained_sources
-from training.relation.renamed import renamed
+from training.relation.release import make, renamed
 from training.relation.settings import Objective, Settings, SupportSizes
 
 
@@ -51,14 +50,14 @@ def main(
     if like is not None:
         finish(renamed(open_release(like), data, output, device_of(device)), data, offered)
         return
-    _check(settings, data, objective)
+    _check(settings, data)
     place = device_of(device)
-    check_base(settings.base, Need(below=None if objective == "clner" else settings.below))
+    check_base(settings.base, Need(below=None if objective == "clner" else 0))
     settings = replace(settings, precision=resolved(settings.precision, place))
     finish(make(objective, settings, sizes, data, output, run, place), data, offered)
 
 
-def _check(settings: Settings, data: Path | None, objective: Objective) -> None:
+def _check(settings: Settings, data: Path | None) -> None:
     """Raises typer.BadParameter for options that do not go together."""
     if settings.corpora == "ade" and data is None:
         raise typer.BadParameter("--corpora ade needs --data")
@@ -66,16 +65,6 @@ def _check(settings: Settings, data: Path | None, objective: Objective) -> None:
         raise typer.BadParameter("--corpora teaching needs --teaching, the share of its sentences")
     if settings.split not in SPLITS:
         raise typer.BadParameter(f"no split {settings.split!r} of the ADE corpus")
-    if settings.keep_support and not (settings.start and settings.sentence_epochs):
-        raise typer.BadParameter("--keep-support needs --start and --sentence-epochs")
-    if settings.pretrained:
-        if settings.start or settings.rank or settings.pair_rank or objective not in ("all", "clner"):
-            raise typer.BadParameter(
-                "--pretrained is for CLNER without --start, with --rank 0 and --pair-rank 0"
-            )
-        pretrained_sources(settings)
-    if objective == "all" and settings.pair_rank and not (settings.rank or settings.start):
-        raise typer.BadParameter("--rank 0 needs --pair-rank 0: no adapter holds what whole layers changed")
 
 
 if __name__ == "__main__":

@@ -26,16 +26,15 @@ from models.relation.model import RelationModel
 from models.relation.neighbours import Floats, TokenHead
 from models.relation.spaces import UPPER_ADAPTER, EmbeddingSpaces
 from models.relation.voting import Voting
-from models.releases.manifest import Release
 from models.text import word_texts
 from training.common import adapter
 from training.common.corpora import GoldText
 from training.common.precision import mixed
 from training.evaluation.relation import PROPORTION
 from training.relation.data import Corpus, Example, ValidationPairs, examples, known_drugs, paired
-from training.relation.heads.token_head import choose_share, fitted_head
+from training.relation.heads.token_head import choose_share
 from training.relation.knn_scores import Queries, mentions_of
-from training.relation.settings import Settings, SupportSizes
+from training.relation.settings import Settings, SupportSizes, frozen_layers
 from training.relation.support_set import (
     Pairs,
     Part,
@@ -84,7 +83,7 @@ class Encoders:
         found = cls(encoder, np.ascontiguousarray(matrix.numpy(), dtype=np.float32), head)
         found.precision = settings.precision
         if paths[UPPER_ADAPTER]:
-            below = settings.frozen_layers(encoder.model)
+            below = frozen_layers(encoder.model)
             found.encoder = SplitEncoder(encoder, below)
             upper = Encoder.load(settings.base, adapter=paths[UPPER_ADAPTER], device=place)
             found.upper = UpperLayers(upper, below)
@@ -111,7 +110,7 @@ class Encoders:
 def write_above(settings: Settings, upper: UpperLayers, folder: Path) -> None:
     """Writes the upper layers' difference from the base as an adapter."""
     base = Encoder.load(settings.base).model
-    save_file(adapter.stored(base, upper.model, settings.pair_rank), folder / UPPER_ADAPTER)
+    save_file(adapter.quantized(base, upper.model), folder / UPPER_ADAPTER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,17 +128,17 @@ def find_entities(encoders: Encoders, corpus: Corpus, settings: Settings, sizes:
     counts.
     """
     rng = random.Random(settings.seed)
-    lexicons = known_drugs(corpus.train) if settings.ignore_drugs else []
     plain = rng.sample(corpus.negatives, min(SUPPORT_NEGATIVES, len(corpus.negatives)))
     data = Queries(
         examples(corpus.valid, encoders.encoder), examples(corpus.valid_negatives, encoders.encoder)
     )
-    trained = examples(corpus.train, encoders.encoder) + examples(plain, encoders.encoder, lexicons)
+    trained = examples(corpus.train, encoders.encoder) + examples(
+        plain, encoders.encoder, known_drugs(corpus.train)
+    )
     support, asked = encoders.read(trained), encoders.read(data.examples)
     words = word_support(support, asked, data, encoders.dense, sizes, settings)
-    head = encoders.head or (fitted_head(support, settings.seed) if settings.start else None)
     if settings.decode != "paper":
-        words = replace(words, head=head)
+        words = replace(words, head=encoders.head)
         words = replace(words, share=choose_share(words, asked, data))
     negatives = find_pairs(encoders, words, corpus.negatives)
     found = [find_pairs(encoders, words, texts) for texts in (corpus.valid, corpus.valid_negatives)]
@@ -170,7 +169,6 @@ def assemble(
     encoders: Encoders,
     corpus: Corpus,
     entities: Entities,
-    settings: Settings,
     sizes: SupportSizes,
     folder: Path,
 ) -> RelationModel:
@@ -194,27 +192,9 @@ def assemble(
     spaces = EmbeddingSpaces(
         encoders.encoder, words.projection, upper=encoders.upper, pair_projection=directions
     )
-    found = RelationModel(
-        spaces, support_of(words, pairs), Voting(words.k, k_pairs, settings.vote, words.share)
-    )
+    found = RelationModel(spaces, support_of(words, pairs), Voting(words.k, k_pairs, words.share))
     _write(found, pairs, folder)
     return found
-
-
-def with_support(encoders: Encoders, release: Release) -> RelationModel:
-    """The model that these encoders make up with the support set and the votes of a release, which has the
-    same adapters. A sentence head of the release, and the threshold with it, are left out.
-    """
-    loaded = RelationModel.load(release)
-    spaces = EmbeddingSpaces(
-        encoders.encoder,
-        loaded.spaces.projection,
-        upper=encoders.upper,
-        pair_projection=loaded.spaces.pair_projection,
-    )
-    old = loaded.voting
-    voting = Voting(old.k_words, old.k_pairs, old.vote, old.words_share)
-    return RelationModel(spaces, loaded.support, voting)
 
 
 def _write(model: RelationModel, pairs: Pairs, folder: Path) -> None:

@@ -24,7 +24,6 @@ from models.relation.neighbours import Numbers
 from models.relation.pairs import LABELS
 from models.text import word_texts, words
 from models.types import ADE, DRUG, Span
-from training.common import adapter
 from training.common.batching import length_batches
 from training.common.corpora import CorpusError, GoldText, hold_out
 from training.common.tagging.word_tags import word_tags
@@ -238,14 +237,10 @@ def sentence_batches(data: Sequence[Example], size: int, rng: random.Random) -> 
     return length_batches(data, size=size, pool=POOL, length=lambda e: len(e.pieces), rng=rng)
 
 
-def train_layers(encoder: Encoder, frozen: int, *, linear: bool) -> None:
-    """Leaves only the layers above the first `frozen` layers trainable; with `linear` only the weights of
-    their linear layers, which a low-rank adapter can hold.
-    """
+def train_layers(encoder: Encoder, frozen: int) -> None:
+    """Leaves only the layers above the first `frozen` layers trainable."""
     for name, parameter in encoder.model.named_parameters():
         parameter.requires_grad_("embeddings." not in name and "pooler" not in name)
-    if linear:
-        adapter.only_linear(encoder.model)
     # The backward pass through the fused attention takes a fifth of a step on a processor.
     encoder.model.set_attn_implementation("eager")
     Layers(encoder.model).freeze(frozen)

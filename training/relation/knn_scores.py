@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from models.ner.decoding import spans_of
-from models.relation.neighbours import Floats, Numbers, Vote, decode_tags, votes
+from models.relation.neighbours import Floats, Numbers, decode_tags, votes
 from models.relation.pairs import LABELS
 from models.scores import f1, strict_spans
 from models.text import words
@@ -52,7 +52,6 @@ def tag_scores(
     queries: Tensor,
     data: Queries,
     ks: Sequence[int],
-    vote: Vote,
     transitions: Floats | None = None,
 ) -> dict[int, dict[str, float]]:
     """For each k the strict micro and macro F1 of the mentions, and effects in 1,000 sentences without an
@@ -61,10 +60,10 @@ def tag_scores(
     `support` (words, d) with its `tags`; `queries` (words, d), those of `data`, sentence after sentence.
     `transitions`: as in `SupportSet`.
     """
-    cosines, rows = nearest(queries, support, max(ks))
+    _, rows = nearest(queries, support, max(ks))
     scores = {}
     for k in ks:
-        shares = votes(cosines[:, :k].numpy(), tags[rows[:, :k]].numpy(), len(TAGS), vote)
+        shares = votes(tags[rows[:, :k]].numpy(), len(TAGS))
         found = decode_tags(shares, [len(e.tags) for e in data.examples], transitions)
         scores[k] = mention_scores(found, data)
     return scores

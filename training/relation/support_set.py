@@ -23,7 +23,6 @@ from models.relation.neighbours import (
     Numbers,
     SupportSet,
     TokenHead,
-    Vote,
     decode_tags,
     votes,
 )
@@ -115,9 +114,9 @@ def condensed(x: Floats, y: Numbers, size: int, k: int, rng: np.random.Generator
     """
     if len(y) <= size:
         return np.arange(len(y))
-    cosines, rows = nearest(torch.from_numpy(x), torch.from_numpy(x), k + 1)
+    _, rows = nearest(torch.from_numpy(x), torch.from_numpy(x), k + 1)
     # The nearest neighbour of a word is the word itself.
-    shares = votes(cosines[:, 1:].numpy(), y[rows[:, 1:].numpy()], len(TAGS))
+    shares = votes(y[rows[:, 1:].numpy()], len(TAGS))
     agreed = np.flatnonzero(shares.argmax(1) == y)
     kept = []
     for tag in np.unique(y[agreed]):
@@ -138,7 +137,6 @@ class WordRows:
     k: int
     transitions: Floats | None
     """None: the tag with most votes is chosen for each word"""
-    vote: Vote = "majority"
     head: TokenHead | None = None
     share: float = 1.0
     """of the votes beside the head, see `Voting.words_share`"""
@@ -146,8 +144,8 @@ class WordRows:
     def votes_on(self, part: Part) -> Floats:
         """(words, tags): the shares of the votes on the words of sentences."""
         asked = torch.from_numpy(unit(part.words() @ self.projection))
-        cosines, rows = nearest(asked, torch.from_numpy(self.vectors), self.k)
-        return votes(cosines.numpy(), self.tags[rows.numpy()], len(TAGS), self.vote)
+        _, rows = nearest(asked, torch.from_numpy(self.vectors), self.k)
+        return votes(self.tags[rows.numpy()], len(TAGS))
 
     def tags_of(self, part: Part) -> Numbers:
         """(words,): the tags that a release gives them, sentence after sentence."""
@@ -167,8 +165,8 @@ def transitions_of(data: Sequence[Example]) -> Floats:
 class _Steps:
     """A table with the scores of the word support after each step that makes it."""
 
-    def __init__(self, hidden: Floats, y: Numbers, asked: Floats, data: Queries, vote: Vote) -> None:
-        self._support, self._asked, self._data, self._vote = (hidden, y), asked, data, vote
+    def __init__(self, hidden: Floats, y: Numbers, asked: Floats, data: Queries) -> None:
+        self._support, self._asked, self._data = (hidden, y), asked, data
         self.table = Table(
             "words", "rows", "MB", "k", "strict micro F1", "macro F1", "false effects per 1000"
         )
@@ -180,9 +178,7 @@ class _Steps:
         hidden, y = self._support
         x = unit(hidden[rows] @ projection).astype(np.float16).astype(np.float32)
         support, queries = torch.from_numpy(x), torch.from_numpy(unit(self._asked @ projection))
-        found = tag_scores(
-            support, torch.from_numpy(y[rows]), queries, self._data, ks, self._vote, transitions
-        )
+        found = tag_scores(support, torch.from_numpy(y[rows]), queries, self._data, ks, transitions)
         for k, scores in found.items():
             size = f"{x.size * 2 / 1e6:.1f}"
             self.table.add_row(name, str(len(rows)), size, str(k), *(f"{v:.4f}" for v in scores.values()))
@@ -195,12 +191,12 @@ def word_support(
     """The support set from the words of `train`, projected, balanced and condensed, with the k that is best
     on `data`, whose words are `queries`; prints the scores after each step.
     """
-    rng, vote = np.random.default_rng(settings.seed), settings.vote
+    rng = np.random.default_rng(settings.seed)
     known = train.tags() != UNKNOWN
     y, hidden = train.tags()[known], train.words()[known]
     sequences = settings.decode == "sequence"
     transitions = transitions_of([e for e in train.examples if e.gold.mentions]) if sequences else None
-    steps = _Steps(hidden, y, queries.words(), data, vote)
+    steps = _Steps(hidden, y, queries.words(), data)
     rows = np.arange(len(y))
     steps.add("all, as trained", dense, rows, [PAPER_WORDS], transitions)
     projection = dense
@@ -215,7 +211,7 @@ def word_support(
     steps.add("condensed, without transitions", projection, rows, [PAPER_WORDS], None)
     by_k = steps.add("condensed", projection, rows, K_WORDS, transitions)
     console.print(steps.table)
-    return WordRows(projection, x[rows], y[rows], best_k(by_k, PAPER_WORDS), transitions, vote)
+    return WordRows(projection, x[rows], y[rows], best_k(by_k, PAPER_WORDS), transitions)
 
 
 def best_k(scores: dict[int, float], paper: int) -> int:

@@ -129,20 +129,13 @@ class UpperLayers(Encoder):
 
     def word_vectors_above(self, sentences: Sequence[EncodedSentence]) -> list[Tensor]:
         """(words, dimension) of each sentence, by the upper layers."""
-        states = self.states_above(sentences)
-        return [self._pool_words(s.pieces, own) for s, own in zip(sentences, states, strict=True)]
-
-    def states_above(self, sentences: Sequence[EncodedSentence]) -> list[list[Tensor]]:
-        """Of each sentence the hidden states (pieces, dimension), 32-bit, of its windows by the upper layers,
-        without those of the special tokens.
-        """
         windows = [states for s in sentences for states in s.split_states]
         last: list[Tensor] = [torch.empty(0)] * len(windows)
         for batch, hidden in self._hidden_above(windows):
             for row, i in enumerate(batch):
                 last[i] = hidden[row, 1 : len(windows[i]) - 1]
         states = iter(last)
-        return [[next(states) for _ in s.split_states] for s in sentences]
+        return [self._pool_words(s.pieces, [next(states) for _ in s.split_states]) for s in sentences]
 
     def _hidden_above(self, states: Sequence[Tensor]) -> Iterator[tuple[list[int], Tensor]]:
         """As `hidden`, from the hidden states at the split."""

@@ -57,13 +57,11 @@ def model(encoder: Encoder) -> RelationModel:
 
 
 def with_sentence_head(model: RelationModel, head: EventHead, threshold: float = 0.5) -> RelationModel:
-    upper = model.spaces.upper
-    assert upper is not None
     return RelationModel(
         model.spaces,
         model.support,
-        replace(model.voting, threshold=threshold),
-        sentence_head=SentenceHead(head, upper),
+        replace(model.voting, event_threshold=threshold),
+        sentence_head=SentenceHead(head),
     )
 
 
@@ -71,13 +69,11 @@ def separating(model: RelationModel) -> EventHead:
     """A head that learnt EVENT from NONE."""
     torch.manual_seed(0)
     head = EventHead(model.encoder.dimension, dropout=0.0)
-    upper = model.spaces.upper
-    assert upper is not None
     with torch.no_grad():
-        states = upper.states_above(model.spaces.encode([word_texts(t) for t in (EVENT, NONE)]))
+        states = [e.vectors.clone() for e in model.spaces.encode([word_texts(t) for t in (EVENT, NONE)])]
     optimizer = torch.optim.Adam(head.parameters(), lr=0.05)
     for _ in range(200):
-        logits = torch.stack([head(torch.cat(s)) for s in states])
+        logits = torch.stack([head(s) for s in states])
         loss = torch.nn.functional.binary_cross_entropy_with_logits(logits, torch.tensor([1.0, 0.0]))
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
@@ -153,10 +149,8 @@ def test_the_threshold_holds_for_the_votes_without_a_sentence_head(model: Relati
     assert [t.relations for t in strict.predict([EVENT])] == [()]
 
 
-def test_a_word_without_pieces_has_no_event(model: RelationModel) -> None:
-    upper = model.spaces.upper
-    assert upper is not None
-    head = SentenceHead(EventHead(model.encoder.dimension), upper)
+def test_a_sentence_without_words_has_no_event(model: RelationModel) -> None:
+    head = SentenceHead(EventHead(model.encoder.dimension))
     assert head.probabilities(model.spaces.encode([[]])) == [0.0]
     assert head.probabilities([]) == []
 

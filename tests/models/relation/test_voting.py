@@ -68,16 +68,6 @@ def test_with_k_beyond_the_support_set_all_of_it_votes(model: RelationModel) -> 
     assert tags.tolist() == [B_ADE]
 
 
-def test_weighted_by_similarity_one_near_word_outvotes_two_distant_ones(model: RelationModel) -> None:
-    words = np.array([[1, 0], [0.8, 0.6], [0.8, -0.6]], np.float32)
-    support = replace(model.support, words=words, tags=np.array([B_DRUG, B_ADE, B_ADE]))
-    query = np.array([[1, 0.01]], np.float32)
-
-    for voting, expected in ((Voting(3, 3), B_ADE), (Voting(3, 3, "similarity"), B_DRUG)):
-        tags, _ = RelationModel(model.spaces, support, voting).tag_words(query, [1])
-        assert tags.tolist() == [expected]
-
-
 def test_transitions_can_change_a_tag_and_the_share_is_that_of_the_chosen_tag(model: RelationModel) -> None:
     transitions = np.zeros((7, 6), np.float32)
     # The first word of a sentence is never the first word of a drug.

@@ -7,21 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
-import typer
 from safetensors.torch import load_file, save_file
 
-from models.encoder.model import Encoder
 from models.encoder.weights import ADAPTER
 from models.relation.model import RelationModel
 from models.relation.neighbours import votes
 from models.relation.spaces import UPPER_ADAPTER
 from models.releases.loading import load
-from models.releases.manifest import Release, ReleaseError, TrainingData
+from models.releases.manifest import Release, ReleaseError
 from models.releases.store import open_release
 from models.types import ADE, DRUG
 from training.common.checkpoint import CheckpointError
-from training.common.pretrained import write_weights
 from training.relation.__main__ import main
 from training.relation.data import TAGS, examples, read
 from training.relation.settings import Objective
@@ -45,7 +41,7 @@ def test_the_program_publishes_what_it_trained(
 ) -> None:
     main(
         data=corpus, objective=objective, output=tmp_path, base=tiny_bert, epochs=2, pair_epochs=2, batch=4,
-        width=8, rank=4, pair_rank=4, lr=1e-3, dimension=6, pair_dimension=6, words=60,
+        lr=1e-3, dimension=6, pair_dimension=6, words=60,
         precision="float32",
     )  # fmt: skip
     release = only_release(tmp_path)
@@ -66,60 +62,12 @@ def test_the_program_publishes_what_it_trained(
     assert "condensed" in capsys.readouterr().out
 
 
-def test_a_run_begins_with_pretrained_weights_and_stores_whole_layers_in_8_bits(
-    corpus: Path, tiny_bert: str, tmp_path: Path
-) -> None:
-    base = Encoder.load(tiny_bert).model
-    weights = {n: p.detach() + 0.01 for n, p in base.named_parameters() if n.startswith("encoder.layer.")}
-    source = TrainingData(name="texts of a ward", licence="not stated")
-    write_weights(tmp_path / "weights", weights, tiny_bert, "ade_fold_1", [source])
-    run: dict[str, Any] = {
-        "data": corpus, "base": tiny_bert, "epochs": 2, "pair_epochs": 1, "batch": 4, "width": 8, "words": 60,
-        "dimension": 6, "pair_dimension": 6, "precision": "float32", "pretrained": str(tmp_path / "weights"),
-    }  # fmt: skip
-    with pytest.raises(typer.BadParameter, match="with --rank 0"):
-        main(output=tmp_path / "ranked", **run)
-    with pytest.raises(typer.BadParameter, match="--rank 0 needs --pair-rank 0"):
-        main(output=tmp_path / "ranked", rank=0, **run | {"pretrained": ""})
-    with pytest.raises(typer.BadParameter, match="weights for ade_fold_1, not for ade_group_1"):
-        main(output=tmp_path / "other", rank=0, pair_rank=0, split="ade_group_1", **run)
-    main(output=tmp_path, rank=0, pair_rank=0, lr=1e-4, pair_lr=1e-4, **run)
-    release = only_release(tmp_path)
-    assert release.manifest.training_data[-1] == source
-    bias = "encoder.layer.0.output.LayerNorm.bias.delta"
-    lower, upper = (load_file(release.file(name)) for name in (ADAPTER, UPPER_ADAPTER))
-    assert lower[bias].float().mean() == pytest.approx(0.01, abs=3e-3)
-    assert not any(name.startswith("encoder.layer.0.") for name in upper)
-    assert any(name.endswith(".delta") for name in upper)
-
-
-def test_a_run_begins_with_the_weights_of_a_release(corpus: Path, tiny_bert: str, tmp_path: Path) -> None:
-    run: dict[str, Any] = {
-        "data": corpus, "base": tiny_bert, "pair_epochs": 1, "batch": 4, "width": 8, "words": 60,
-        "dimension": 6, "pair_dimension": 6, "precision": "float32", "rank": 0, "pair_rank": 0,
-    }  # fmt: skip
-    main(output=tmp_path / "first", lr=1e-2, epochs=2, **run)
-    first = only_release(tmp_path / "first")
-    further = run | {"pretrained": str(first.path), "output": tmp_path / "further"}
-    main(lr=0.0, epochs=1, **further)
-    release = only_release(tmp_path / "further")
-    ours, theirs = (load_file(r.file(ADAPTER)) for r in (release, first))
-    assert ours.keys() == theirs.keys()
-    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
-    assert first.manifest.training_data[0] in release.manifest.training_data
-    with pytest.raises(typer.BadParameter, match=r"no relation release over .* and ade_group_1"):
-        main(**further | {"split": "ade_group_1"})
-    main(output=tmp_path / "plain", objective="cldr", **run | {"pair_rank": 4})
-    with pytest.raises(typer.BadParameter, match="with CLNER's encoder"):
-        main(**further | {"pretrained": str(only_release(tmp_path / "plain").path)})
-
-
 def test_a_run_does_not_go_on_over_the_encoder_of_another_objective(
     corpus: Path, tiny_bert: str, tmp_path: Path
 ) -> None:
     run: dict[str, Any] = {
-        "data": corpus, "base": tiny_bert, "epochs": 1, "pair_epochs": 1, "batch": 4, "width": 8, "rank": 4,
-        "pair_rank": 4, "dimension": 6, "pair_dimension": 6, "precision": "float32", "run": tmp_path / "run",
+        "data": corpus, "base": tiny_bert, "epochs": 1, "pair_epochs": 1, "batch": 4, 
+        "dimension": 6, "pair_dimension": 6, "precision": "float32", "run": tmp_path / "run",
     }  # fmt: skip
     main(output=tmp_path / "first", objective="clner", words=60, **run)
     main(output=tmp_path / "first", words=60, **run)
@@ -135,7 +83,7 @@ def test_a_run_with_the_teaching_corpus_learns_from_its_pairs_and_names_it(
 ) -> None:
     main(
         data=corpus, output=tmp_path, base=tiny_bert, epochs=1, pair_epochs=1, batch=4, teaching=0.05,
-        width=8, rank=4, pair_rank=4, dimension=6, pair_dimension=6, words=60, precision="float32",
+        dimension=6, pair_dimension=6, words=60, precision="float32",
     )  # fmt: skip
     release = only_release(tmp_path)
     taught = [t for t in read(corpus, "ade_fold_1", 42, teaching=0.05).train if t.id.startswith("teaching-")]
@@ -151,8 +99,8 @@ def test_a_trained_release_relates_what_it_was_trained_on_and_says_why(
     corpus: Path, tiny_bert: str, tmp_path: Path
 ) -> None:
     main(
-        data=corpus, output=tmp_path, base=tiny_bert, epochs=40, pair_epochs=3, batch=4, width=16, rank=32,
-        pair_rank=32, lr=2e-3, dimension=16, words=400, precision="float32", patience=40,
+        data=corpus, output=tmp_path, base=tiny_bert, epochs=40, pair_epochs=3, batch=4, lr=2e-3,
+        dimension=16, words=400, precision="float32", patience=40,
     )  # fmt: skip
     gold = read(corpus, "ade_fold_1", 42).train[0]
     (found,) = load(only_release(tmp_path), dtype="float32").model.predict([gold.text])
@@ -170,7 +118,7 @@ def test_a_release_without_transitions_is_read_and_one_with_others_is_not(
     corpus: Path, tiny_bert: str, tmp_path: Path
 ) -> None:
     main(
-        data=corpus, objective="clner", output=tmp_path, base=tiny_bert, epochs=1, batch=4, width=8, rank=4,
+        data=corpus, objective="clner", output=tmp_path, base=tiny_bert, epochs=1, batch=4,
         precision="float32",
     )  # fmt: skip
     release = only_release(tmp_path)
@@ -181,8 +129,8 @@ def test_a_release_without_transitions_is_read_and_one_with_others_is_not(
     model = RelationModel.load(release)
     assert model.support.transitions is None
     tags, shares = model.tag_words(model.support.words, [len(model.support.words)])
-    cosines, rows = model._word_index.search(model.support.words, model.voting.k_words)
-    alone = votes(cosines, model.support.tags[rows], len(TAGS))
+    _, rows = model._word_index.search(model.support.words, model.voting.k_words)
+    alone = votes(model.support.tags[rows], len(TAGS))
     assert tags.tolist() == alone.argmax(1).tolist()
     assert shares.tolist() == alone.max(1).tolist()
     save_file(tensors | {"transitions": one[:-1]}, support)

@@ -60,8 +60,8 @@ def test_a_condensed_support_is_small_and_tags_as_all_of_it_does() -> None:
     x, y = clouds(3000)
     rows = condensed(x, y, 200, 5, np.random.default_rng(0))
     assert 190 < len(rows) == len(set(rows)) <= 200
-    cosines, found = nearest(torch.from_numpy(x), torch.from_numpy(x[rows]), 5)
-    tags = votes(cosines.numpy(), y[rows][found.numpy()], len(TAGS)).argmax(1)
+    _, found = nearest(torch.from_numpy(x), torch.from_numpy(x[rows]), 5)
+    tags = votes(y[rows][found.numpy()], len(TAGS)).argmax(1)
     assert (tags == y).mean() > 0.98
     assert len(condensed(x, y, 5000, 5, np.random.default_rng(0))) == 3000
 
@@ -80,17 +80,6 @@ def test_words_that_their_neighbours_outvote_are_not_kept() -> None:
 def test_the_papers_k_is_kept_unless_another_is_better() -> None:
     assert best_k({3: 0.5, 7: 0.5, 9: 0.4}, 7) == 7
     assert best_k({3: 0.6, 7: 0.5, 9: 0.6}, 7) == 3
-
-
-def test_similar_votes_count_by_their_nearness() -> None:
-    cosines = np.array([[0.99, 0.6, 0.6]], np.float32)
-    tags = np.array([[2, 0, 0]])
-    assert votes(cosines, tags, 6).tolist() == [[pytest.approx(x) for x in (2 / 3, 0, 1 / 3, 0, 0, 0)]]
-    shares = votes(cosines, tags, 6, "similarity")
-    weights = np.exp((cosines[0] - 1) / 0.1)
-    assert shares[0].argmax() == 2
-    assert shares[0, 2] == pytest.approx(weights[0] / weights.sum())
-    assert shares.sum() == pytest.approx(1)
 
 
 def test_the_decoder_finds_the_most_probable_sequence_of_each_sentence() -> None:
@@ -168,10 +157,10 @@ def test_tags_and_pairs_are_scored_by_their_neighbours(wide: Encoder) -> None:
     data = Queries(examples([GOLD], wide), examples([GoldText("neg-1", "no rash", ())], wide))
     tags = torch.from_numpy(np.concatenate([e.tags for e in data.examples]))
     vectors = torch.eye(len(tags))
-    own = tag_scores(vectors, tags, vectors, data, [1], "majority")[1]
+    own = tag_scores(vectors, tags, vectors, data, [1])[1]
     assert own == {"strict micro F1": 1.0, "macro F1": 1.0, "false effects per 1000": 0.0}
     tags[-1] = TAGS.index("B-ADE")
-    assert tag_scores(vectors, tags, vectors, data, [1], "majority")[1]["false effects per 1000"] == 1000.0
+    assert tag_scores(vectors, tags, vectors, data, [1])[1]["false effects per 1000"] == 1000.0
     related = torch.tensor([True, False, True])
     # The sentence's four pairs, of which three are right, and the other's one, which counts twice.
     asked = replace(data.valid[0], pairs=data.valid[0].pairs, unrelated=data.valid[0].pairs[:1])

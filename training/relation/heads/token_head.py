@@ -1,49 +1,26 @@
-"""The token head beside the neighbours: fitted where a release has none, and how much it counts. kNN-NER
+"""The token head beside the neighbours, and how much it counts. kNN-NER
 (Wang et al. 2022): p = s p_neighbours + (1 - s) p_head.
 """
 
 from __future__ import annotations
 
 import numpy as np
-import torch
 from rich.console import Console
 from rich.table import Table
 from torch import Tensor, nn
 
 from models.relation.neighbours import Floats, TokenHead, decode_tags
-from training.relation.data import TAGS, UNKNOWN
 from training.relation.knn_scores import Queries, mention_scores
 from training.relation.support_set import Part, WordRows
 
 console = Console()
 #: Shares of the neighbours' votes that are tried; among equals the largest is taken.
 SHARES = (1.0, 0.9, 0.75, 0.6, 0.5, 0.4, 0.25, 0.0)
-#: Weight of the squared weights when a head is fitted.
-DECAY = 1e-4
 
 
 def head_of(layer: nn.Linear) -> TokenHead:
     """A trained layer as a release holds it, in 16 bits."""
     return TokenHead(*(_rounded(t) for t in (layer.weight, layer.bias)))
-
-
-def fitted_head(part: Part, seed: int) -> TokenHead:
-    """A logistic regression from the encoder's vectors of training words to their tags."""
-    tags = torch.from_numpy(part.tags())
-    known = tags != UNKNOWN
-    inputs, wanted = torch.from_numpy(part.hidden())[known], tags[known]
-    torch.manual_seed(seed)
-    layer = nn.Linear(inputs.shape[1], len(TAGS))
-    optimizer = torch.optim.LBFGS(layer.parameters(), max_iter=60, line_search_fn="strong_wolfe")
-
-    def loss() -> Tensor:
-        optimizer.zero_grad()
-        found = nn.functional.cross_entropy(layer(inputs), wanted) + DECAY * layer.weight.pow(2).sum()
-        found.backward()  # type: ignore[no-untyped-call]
-        return found
-
-    optimizer.step(loss)  # type: ignore[no-untyped-call]
-    return head_of(layer)
 
 
 def choose_share(words: WordRows, asked: Part, data: Queries) -> float:

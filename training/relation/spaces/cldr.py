@@ -33,13 +33,15 @@ from training.relation.data import (
     word_states,
 )
 from training.relation.knn_scores import PAIR_SCORES, pair_scores
-from training.relation.settings import Settings
-from training.relation.spaces.graph_layers import PairGraph, hard_pairs
-from training.relation.spaces.losses import graph_contrast, paired_contrast, word_contrast
+from training.relation.settings import Settings, frozen_layers
+from training.relation.spaces.graph_layers import HARD, PairGraph, hard_pairs
+from training.relation.spaces.losses import graph_contrast, word_contrast
 
 K_PAIRS = 5
 #: Training sentences whose pairs are the support set of an epoch's validation.
 SAMPLE = 1500
+#: Sentences with a relation in a batch.
+BATCH = 8
 #: Learning rate of the graph's weights, which start from random ones.
 GRAPH_LR = 1e-3
 
@@ -84,9 +86,9 @@ class UpperSpace(Trainee):
         torch.manual_seed(settings.seed)
         self.settings, self.device = settings, torch.device(device)
         self.epochs, self.patience = settings.pair_epochs, settings.patience
-        frozen = settings.frozen_layers(encoder.model)
+        frozen = frozen_layers(encoder.model)
         copied = Encoder(copy.deepcopy(encoder.model), encoder.tokenizer, encoder.max_pieces)
-        train_layers(copied, frozen, linear=settings.pair_rank > 0)
+        train_layers(copied, frozen)
         self.upper = UpperLayers(copied, frozen)
         self.train = [e for e in train if self.is_trained_on(e)]
         self.cached = CachedStates(SplitEncoder(encoder, frozen), [*self.train, *valid], settings.precision)
@@ -131,7 +133,7 @@ class UpperSpace(Trainee):
         return self.one_pass(batches, lambda batch: self.loss(batch, generator), number)
 
     def _batch(self) -> int:
-        return self.settings.pair_batch
+        return BATCH
 
     @abstractmethod
     def loss(self, batch: Sequence[Example], generator: torch.Generator) -> Tensor:
@@ -155,7 +157,7 @@ class PairSpace(UpperSpace):
     ) -> None:
         super().__init__(settings, encoder, train, valid.examples, device)
         self.valid = valid
-        self.graph = PairGraph(encoder.dimension, settings.self_loop)
+        self.graph = PairGraph(encoder.dimension)
         self._make_optimizer()
 
     def is_trained_on(self, example: Example) -> bool:
@@ -166,36 +168,26 @@ class PairSpace(UpperSpace):
         those without.
         """
         related = sum(len(e.pairs) > 0 for e in self.train)
-        return max(1, round(self.settings.pair_batch * len(self.train) / max(1, related)))
+        return max(1, round(BATCH * len(self.train) / max(1, related)))
 
     def loss(self, batch: Sequence[Example], generator: torch.Generator) -> Tensor:
         states = self.states(batch)
         loss = self._graph_loss(batch, states, generator)
         if self.settings.pair_contrast:
             vectors, related = pairs_of(batch, states)
-            loss = loss + self.settings.pair_contrast * word_contrast(
-                vectors,
-                related.long().to(self.device),
-                self.settings.samples,
-                generator,
-                self.settings.temperature,
-            )
+            contrast = word_contrast(vectors, related.long().to(self.device), generator)
+            loss = loss + self.settings.pair_contrast * contrast
         return loss
 
     def _graph_loss(self, batch: Sequence[Example], states: Tensor, generator: torch.Generator) -> Tensor:
-        """Eq. 5, or what the published code computes instead."""
-        chosen, sentence = candidates(batch, self.settings.hard, generator, self.settings.inside)
+        """Eq. 5."""
+        chosen, sentence = candidates(batch, HARD, generator)
         if not len(chosen):
             return 0 * states.sum()
         initial = self.cached.words[chosen + self.initial(batch)[sentence, None, None]]
         graphs = self.graph(initial.to(self.device))
-        places = chosen + offsets(batch)[sentence, None, None]
-        text = states[places if self.settings.paired else places[:, :1]].flatten(-2)
-        if self.settings.text_relu:
-            text = text.relu()
-        if self.settings.paired:
-            return paired_contrast(text, graphs, self.settings.temperature)
-        return graph_contrast(text[:, 0], graphs, self.settings.temperature)
+        text = states[chosen[:, 0] + offsets(batch)[sentence, None]].flatten(-2)
+        return graph_contrast(text, graphs)
 
     def validate(self, number: int = 0) -> dict[str, float]:
         """Strict F1 of the pairs that the majority of five training pairs call related, both kinds of
@@ -234,14 +226,11 @@ def pairs_of(batch: Sequence[Example], states: Tensor) -> tuple[Tensor, Tensor]:
     return states[torch.cat([rows for rows, _ in both])].flatten(1), related
 
 
-def candidates(
-    batch: Sequence[Example], negatives: int, generator: torch.Generator, inside: bool = False
-) -> tuple[Tensor, Tensor]:
+def candidates(batch: Sequence[Example], negatives: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """(relations, 1 + negatives, 2) words, the right pair first, and the sentence of each relation.
 
-    The wrong word of a negative is outside of every mention of its kind, or, with `inside`, it may be another
-    word of the same mention, as in the published code. It is never the other word of the pair. Relations of a
-    sentence without a possible wrong word are left out.
+    The wrong word of a negative is outside of every mention of its kind, and never the other word of the
+    pair. Relations of a sentence without a possible wrong word are left out.
     """
     counts = torch.tensor([len(e.pairs) for e in batch])
     sentence = torch.repeat_interleave(torch.arange(len(batch)), counts)
@@ -250,9 +239,7 @@ def candidates(
     allowed = torch.zeros((2, len(batch), width), dtype=torch.bool)
     for row, e in enumerate(batch):
         for side, own in enumerate((e.drug, e.effect)):
-            last = torch.ones(len(own), dtype=torch.bool)
-            last[e.pairs[:, side]] = False
-            allowed[side, row, : len(own)] = last if inside else ~torch.from_numpy(own)
+            allowed[side, row, : len(own)] = ~torch.from_numpy(own)
     wrong = allowed[:, sentence]
     number = torch.arange(len(pairs))
     wrong[0, number, pairs[:, 1]] = False

@@ -16,7 +16,7 @@ from models.encoder.model import Encoder
 from training.relation.data import Example
 from training.relation.settings import Settings
 from training.relation.spaces.cldr import UpperSpace
-from training.relation.spaces.graph_layers import RelationGraph, degree_normalised, wrong_words
+from training.relation.spaces.graph_layers import HARD, RelationGraph, degree_normalised, wrong_words
 from training.relation.spaces.losses import graph_contrast
 
 
@@ -50,11 +50,11 @@ class GraphSpace(UpperSpace):
 
     def loss(self, batch: Sequence[Example], generator: torch.Generator) -> Tensor:
         text, graphs = self.both(batch, generator)
-        return graph_contrast(text, graphs, self.settings.temperature)
+        return graph_contrast(text, graphs)
 
     def both(self, batch: Sequence[Example], generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """(sentences, d) means over words, and (sentences, 1 + negatives, d) graphs."""
-        graphs = graphs_of(batch, self.settings.hard, generator)
+        graphs = graphs_of(batch, HARD, generator)
         vectors = self.cached.words[graphs.nodes + self.initial(batch)[:, None, None]].to(self.device)
         adjacency, present = graphs.adjacency.to(self.device), graphs.present.to(self.device)
         states = torch.split(self.states(batch), [len(e.tags) for e in batch])

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,9 +17,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
 from models.encoder.model import Encoder
-from models.encoder.weights import ADAPTER
 from models.ner.head import EventHead
-from models.releases.store import open_release
 from training.common import adapter
 from training.common.batching import by_length
 from training.common.loop import AveragingTrainee, steps_of, warmup_linear
@@ -37,7 +34,7 @@ from training.relation.data import (
     train_layers,
     word_states,
 )
-from training.relation.heads.sentence_scores import best_f1
+from training.relation.heads.event import best_f1
 from training.relation.knn_scores import Queries, tag_scores
 from training.relation.settings import Settings
 from training.relation.spaces.losses import word_contrast
@@ -47,6 +44,8 @@ from training.relation.spaces.losses import word_contrast
 SAMPLE = 1500
 #: Learning rate of the dense layer, which starts from random weights.
 DENSE_LR = 1e-3
+#: Of the dense layer.
+WIDTH = 128
 K_WORDS = 7
 
 
@@ -60,14 +59,14 @@ class EntitySpace(AveragingTrainee):
         torch.manual_seed(settings.seed)
         self.settings, self.device = settings, torch.device(device)
         self.epochs, self.patience = settings.epochs, settings.patience
-        plain = first_encoder(settings)
+        plain = Encoder.load(settings.base)
         self.encoder = adapter.trainable(plain, 0)
-        train_layers(self.encoder, 0, linear=settings.rank > 0)
-        self.dense = nn.Linear(self.encoder.dimension, settings.width, bias=False)
+        train_layers(self.encoder, 0)
+        self.dense = nn.Linear(self.encoder.dimension, WIDTH, bias=False)
         self.head = nn.Linear(self.encoder.dimension, len(TAGS))
         self.head.requires_grad_(settings.cross_entropy > 0)
         self.event = EventHead(self.encoder.dimension) if settings.event else None
-        drugs = known_drugs(corpus.train) if settings.ignore_drugs else []
+        drugs = known_drugs(corpus.train)
         self.train = [e for e in examples(corpus.train, plain) if e.pieces]
         self.negatives = [e for e in examples(corpus.negatives, plain, drugs) if e.pieces]
         self.valid = Queries(examples(corpus.valid, plain), examples(corpus.valid_negatives, plain))
@@ -108,16 +107,11 @@ class EntitySpace(AveragingTrainee):
         tags = torch.cat([torch.from_numpy(e.tags) for e in batch]).to(self.device)
         states, tags = whole[tags != UNKNOWN], tags[tags != UNKNOWN]
         weights = self.settings
-        loss = 0 * states.sum()
+        loss = word_contrast(self.dense(states), tags, generator)
         if self.event is not None:
             events = torch.tensor([float(has_effect(e.gold)) for e in batch], device=self.device)
             found = self.event_logits(self.event, whole, batch)
             loss = loss + weights.event * nn.functional.binary_cross_entropy_with_logits(found, events)
-        if weights.contrast:
-            contrast = word_contrast(
-                self.dense(states), tags, weights.samples, generator, weights.temperature
-            )
-            loss = loss + weights.contrast * contrast
         if weights.cross_entropy:
             loss = loss + weights.cross_entropy * nn.functional.cross_entropy(self.head(states), tags)
         return loss
@@ -156,7 +150,7 @@ class EntitySpace(AveragingTrainee):
         data = self.valid.examples
         states = encoded(self.encoder, data, self.settings.precision)
         queries = self._vectors(states)
-        found = tag_scores(support, tags[tags != UNKNOWN], queries, self.valid, [K_WORDS], self.settings.vote)
+        found = tag_scores(support, tags[tags != UNKNOWN], queries, self.valid, [K_WORDS])
         scores = found[K_WORDS]
         if self.event is not None and data:
             with torch.no_grad():
@@ -166,17 +160,7 @@ class EntitySpace(AveragingTrainee):
 
     def adapter(self) -> dict[str, Tensor]:
         """The encoder's difference from its base as a release holds it."""
-        return adapter.stored(Encoder.load(self.settings.base).model, self.encoder.model, self.settings.rank)
-
-
-def first_encoder(settings: Settings) -> Encoder:
-    """The base with the weights that the run begins with: its own, or those of a file or a release."""
-    first = Path(settings.pretrained)
-    if not settings.pretrained:
-        return Encoder.load(settings.base)
-    if first.is_dir():
-        return Encoder.load(settings.base, adapter=open_release(first).file(ADAPTER))
-    return Encoder.load(settings.base, weights=first)
+        return adapter.quantized(Encoder.load(self.settings.base).model, self.encoder.model)
 
 
 def encoded(encoder: Encoder, data: Sequence[Example], precision: str, size: int = 64) -> Tensor:

@@ -9,6 +9,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+#: Negative graphs for each positive one.
+HARD = 8
+
 
 class PairGraph(nn.Module):
     """CLDR's graph of one relation, a drug and an effect: X' = ReLU(A X W) with A = [[l, 1-l], [1-l, l]]."""

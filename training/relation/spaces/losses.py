@@ -12,21 +12,17 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cosine_similarity, cross_entropy, normalize
 
+TEMPERATURE = 0.1
+#: Words that each word of a batch is compared with.
+SAMPLES = 80
 
-def graph_contrast(text: Tensor, graphs: Tensor, temperature: float = 0.1) -> Tensor:
+
+def graph_contrast(text: Tensor, graphs: Tensor) -> Tensor:
     """Eq. 4 and Eq. 5: -log softmax over z of <text, graph_z> / t at z = 0, the positive graph.
 
     (anchors, d) and (anchors, Z, d); an anchor is a sentence (CLGS) or a relation (CLDR).
     """
-    similar = cosine_similarity(text.unsqueeze(1), graphs, dim=-1) / temperature
-    return cross_entropy(similar, torch.zeros(len(text), dtype=torch.long, device=text.device))
-
-
-def paired_contrast(text: Tensor, graphs: Tensor, temperature: float = 0.1) -> Tensor:
-    """What the published code computes in place of Eq. 5: <text_z, graph_z> of the same pair of words on both
-    sides, (anchors, Z, d) each, the positive at z = 0.
-    """
-    similar = cosine_similarity(text, graphs, dim=-1) / temperature
+    similar = cosine_similarity(text.unsqueeze(1), graphs, dim=-1) / TEMPERATURE
     return cross_entropy(similar, torch.zeros(len(text), dtype=torch.long, device=text.device))
 
 
@@ -71,7 +67,7 @@ def balanced_samples(tags: Tensor, samples: int, generator: torch.Generator) -> 
 
 
 def word_contrast(
-    vectors: Tensor, tags: Tensor, samples: int, generator: torch.Generator, temperature: float = 0.1
+    vectors: Tensor, tags: Tensor, generator: torch.Generator, samples: int = SAMPLES
 ) -> Tensor:
     """Eq. 6: -log (sum over the positives of exp(<n, p> / t) / sum over all samples of exp(<n, k> / t)), the
     mean over the words n that have a positive and a negative.
@@ -83,7 +79,7 @@ def word_contrast(
     anchors = (positive.any(1) & (sampled & ~positive).any(1)).to(vectors.device)
     if not anchors.any():
         return vectors.sum() * 0
-    similar = (unit @ unit.T)[anchors] / temperature
+    similar = (unit @ unit.T)[anchors] / TEMPERATURE
     positive, sampled = positive.to(vectors.device)[anchors], sampled.to(vectors.device)[anchors]
     over = similar.masked_fill(~positive, -torch.inf).logsumexp(1)
     under = similar.masked_fill(~sampled, -torch.inf).logsumexp(1)

@@ -15,9 +15,9 @@ from models.relation.neighbours import TokenHead
 from models.relation.voting import Voting
 from models.types import ADE, DRUG, Mention, Relation, TaggedText
 from training.common.corpora import GoldMention, GoldText
-from training.relation.data import TAGS, UNKNOWN, Example
+from training.relation.data import TAGS, Example
 from training.relation.heads.threshold import choose_event_threshold
-from training.relation.heads.token_head import choose_share, fitted_head
+from training.relation.heads.token_head import choose_share
 from training.relation.knn_scores import Queries
 from training.relation.support_set import Part, WordRows
 
@@ -42,21 +42,11 @@ def rows(tags: list[int]) -> WordRows:
     return WordRows(vectors, vectors, np.array(tags), 1, None)
 
 
-def test_a_fitted_head_gives_training_words_their_tags_and_ignores_the_unknown() -> None:
-    head = fitted_head(part([*TAGGED[:3], UNKNOWN]), 0)
-    found = head.probabilities(part(TAGGED).hidden())
-    assert found.argmax(1)[:3].tolist() == TAGGED[:3]
-    assert found[:3].max(1).min() > 0.9
-    assert np.array_equal(head.weight, head.weight.astype(np.float16))
-
-
 def test_the_share_is_that_of_the_better_tagger_and_the_votes_alone_among_equals() -> None:
     asked = part(TAGGED)
     data = Queries(asked.examples, [])
-    right, wrong = (
-        fitted_head(asked, 0),
-        TokenHead(np.zeros((6, 4), np.float32), np.eye(6, dtype=np.float32)[0]),
-    )
+    weight, none = 10 * np.eye(6, dtype=np.float32)[TAGGED].T, np.zeros(6, np.float32)
+    right, wrong = TokenHead(weight, none), TokenHead(0 * weight, np.eye(6, dtype=np.float32)[0])
     assert choose_share(rows(TAGGED), asked, data) == 1.0
     assert choose_share(replace(rows(TAGGED), head=right), asked, data) == 1.0
     assert choose_share(replace(rows(TAGGED), head=wrong), asked, data) == 1.0
