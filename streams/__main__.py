@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from models.first_words import announce_slow_imports
 from models.redaction import redact
 from streams import __version__
 from streams.broker.client_logs import configure_logging
@@ -58,6 +59,7 @@ def check(
 
 def main() -> None:
     """Runs the command line; an error that the user can act on is printed in one line, with exit code 1."""
+    announce_slow_imports()
     configure_logging()
     try:
         app()

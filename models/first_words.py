@@ -1,0 +1,35 @@
+"""Says that a program has begun, before it imports what takes seconds."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from types import ModuleType
+
+#: Packages that take a second or more to import; many seconds where their sources are not compiled yet.
+SLOW = frozenset({"faiss", "scipy", "sklearn", "torch", "transformers"})
+LINE = "loading {} ... (the first time takes longer)"
+
+
+class _FirstWords(MetaPathFinder):
+    """Prints one line when the first slow package is imported. It finds no module."""
+
+    said = False
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> None:
+        if name in SLOW and not self.said:
+            self.said = True
+            print(LINE.format(name), file=sys.stderr, flush=True)
+
+
+def announce_slow_imports() -> None:
+    """From now on the first import of a slow package is announced on standard error, once in a process."""
+    if not any(isinstance(finder, _FirstWords) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _FirstWords())
+
+
+def announce_in_programs() -> None:
+    """The same, where Python is looking for the program of `python -m`; for the __init__ of its package."""
+    if sys.argv[:1] == ["-m"]:
+        announce_slow_imports()

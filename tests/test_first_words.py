@@ -1,0 +1,77 @@
+"""Whatever takes seconds to import, a program has said something before."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from models.first_words import LINE, SLOW
+from models.releases.store import bundled
+from tests.docs.documents import ROOT
+
+#: Runs a program as `python -m` does, up to the first words: it prints those, or nothing at its end, and the
+#: slow packages that have been imported by then.
+UP_TO_THE_FIRST_WORDS = f"""
+import atexit, importlib.util, os, runpy, sys
+_, name, *arguments = sys.argv
+def end(text):
+    slow = sorted({set(SLOW)!r} & sys.modules.keys())
+    print("AT THE FIRST WORDS:", text.strip(), slow, file=sys.__stdout__, flush=True)
+    os._exit(0)
+class Ends:
+    def write(self, text):
+        end(text)
+    def flush(self):
+        pass
+atexit.register(end, "")
+sys.stdout = sys.stderr = Ends()
+sys.argv = ["-m", *arguments]
+importlib.util.find_spec(name + ".__main__")
+runpy.run_module(name, run_name="__main__", alter_sys=True)
+"""
+
+
+def at_the_first_words(program: str, *arguments: str) -> str:
+    """What is printed first, and the slow packages that were imported before."""
+    done = subprocess.run(
+        [sys.executable, "-c", UP_TO_THE_FIRST_WORDS, program, *arguments], capture_output=True, text=True,
+        check=True, env=os.environ | {"PV_BROKER": "kafka://127.0.0.1:1", "PYTHONPATH": str(ROOT)}, cwd=ROOT,
+    )  # fmt: skip
+    assert "Traceback" not in done.stdout
+    return done.stdout.partition("AT THE FIRST WORDS: ")[2].strip()
+
+
+def programs(folder: str) -> list[str]:
+    """The modules of a folder that are programs."""
+    paths = sorted((ROOT / folder).rglob("*.py"))
+    found = [p for p in paths if '__name__ == "__main__"' in p.read_text(encoding="utf-8")]
+    parts = (p.relative_to(ROOT).with_suffix("").parts for p in found)
+    return [".".join(p[:-1] if p[-1] == "__main__" else p) for p in parts]
+
+
+@pytest.mark.parametrize("program", [*programs("training"), *programs("benchmarks")])
+def test_a_program_speaks_before_it_imports_what_is_slow(program: str) -> None:
+    assert at_the_first_words(program, "--help").endswith("[]")
+
+
+@pytest.mark.parametrize("task", ["ner", "acronym", "relation", "normalization", "summarization", "idiom"])
+def test_a_training_program_says_what_it_loads(task: str) -> None:
+    assert at_the_first_words(f"training.{task}", "--help") == f"{LINE.format('torch')} []"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "worker --stage ner",
+        "evaluate posts --limit 1",
+        f"verify {bundled('ner')}",
+        "demo",
+        "check --load",
+        "replay posts",
+    ],
+)
+def test_a_command_speaks_before_it_imports_what_is_slow(arguments: str) -> None:
+    assert at_the_first_words("streams", *arguments.split()).endswith("[]")
