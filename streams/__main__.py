@@ -15,6 +15,7 @@ from models.redaction import redact
 from streams import __version__
 from streams.broker.client_logs import configure_logging
 from streams.cli import (
+    annotate,
     pipeline_commands,
     release_commands,
     source_commands,
@@ -34,8 +35,8 @@ app = typer.Typer(
     no_args_is_help=True, pretty_exceptions_enable=False,
 )  # fmt: skip
 GROUPS = (
-    pipeline_commands, source_commands, topic_commands, release_commands, replay_commands, operations,
-    store_commands, signal_commands, web_commands,
+    pipeline_commands, annotate, source_commands, topic_commands, release_commands, replay_commands,
+    operations, store_commands, signal_commands, web_commands,
 )  # fmt: skip
 for group in GROUPS:
     app.add_typer(group.app)

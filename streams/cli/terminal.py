@@ -67,13 +67,15 @@ def broker_settings() -> Settings:
 
 
 @contextmanager
-def progress_bar(description: str) -> Iterator[Callable[[int, int], None]]:
-    """Shows a progress bar while the block runs; the block calls what it is given with (done, total)."""
+def progress_bar(description: str) -> Iterator[Callable[[int, int | None], None]]:
+    """Shows a progress bar while the block runs; the block calls what it is given with (done, total), and the
+    total may be None: not known.
+    """
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
         bar = progress.add_task(description, total=None)
 
-        def update(done: int, total: int) -> None:
+        def update(done: int, total: int | None) -> None:
             progress.update(bar, completed=done, total=total)
 
         yield update

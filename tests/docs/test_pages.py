@@ -90,7 +90,7 @@ def test_the_readme_is_at_most_150_lines_long() -> None:
 
 @pages
 def test_every_code_block_names_its_language(path: Path) -> None:
-    assert set(documents.languages(path)) <= {"sh", "sql", "mermaid", "json", "text", "yaml"}
+    assert set(documents.languages(path)) <= {"sh", "sql", "mermaid", "json", "python", "text", "yaml"}
 
 
 def test_every_alert_has_a_section_that_says_what_to_do() -> None:

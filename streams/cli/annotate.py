@@ -1,0 +1,158 @@
+"""The command annotate: the models over a file, without a broker and without topics."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from streams.cli.files import check_writable
+from streams.cli.groups import RUN, example
+from streams.cli.input import COLUMN, DAY_FIRST, ENCODING, FORMATS, REJECTED, HowToRead, how_to_read, notes
+from streams.cli.terminal import err, progress_bar, read_settings
+
+if TYPE_CHECKING:
+    from models.files.row import Row
+    from streams.cli.refusals import RejectedFile
+    from streams.input_rows import Refusal
+    from streams.library import Annotator
+    from streams.records import Report
+
+app = typer.Typer()
+
+
+@app.command(rich_help_panel=RUN, epilog=example("annotate posts.csv --format csv --output events.csv"))
+def annotate(
+    file: Annotated[str, typer.Argument(help=f"{FORMATS}, with text; - for standard input")],
+    topic: Annotated[
+        Literal["posts", "sentences", "questions"], typer.Option(help="what the texts are")
+    ] = "posts",
+    form: Annotated[
+        Literal["jsonl", "csv", "parquet"],
+        typer.Option("--format", help="jsonl: a record for each text; csv, parquet: a row for each event"),
+    ] = "jsonl",
+    output: Annotated[Path | None, typer.Option(metavar="FILE", help="by default standard output")] = None,
+    release: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TASK=RELEASE", help="version or folder instead of the bundled one; repeatable"),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=0, help="most texts; 0: all")] = 0,
+    column: COLUMN = None,
+    encoding: ENCODING = None,
+    day_first: DAY_FIRST = None,
+    rejected: REJECTED = None,
+) -> None:
+    """Finds in the texts of a file what the stages find in a topic, without a broker.
+
+    A text that cannot be read, or that a model fails on, is refused and counted; the exit code is then 1.
+    """
+    from streams.cli.arguments import chosen_releases
+
+    _check(file, form, output)
+    chosen = chosen_releases(release or ())
+    reading = how_to_read(column, encoding, day_first, rejected)
+    settings = read_settings()
+    from streams.cli.annotated_output import writing
+    from streams.library import load, stages_of
+
+    if other := chosen.keys() - {stage.name for stage in stages_of(topic)}:
+        raise typer.BadParameter(f"{min(other)} does not read {topic}", param_hint="--release")
+    run = _Run(load(topic, releases=chosen, settings=settings), reading, limit)
+    with writing(output, form, topic) as write:
+        for records in run.records(file):
+            write(records)
+    raise typer.Exit(run.summarize())
+
+
+def _check(file: str, form: str, output: Path | None) -> None:
+    """Raises typer.BadParameter."""
+    if form == "parquet" and output is None:
+        raise typer.BadParameter("parquet needs --output", param_hint="--format")
+    if file != "-" and not Path(file).is_file():
+        raise typer.BadParameter(f"no file {file}", param_hint="FILE")
+    check_writable(output=output)
+
+
+class _Run:
+    """A file on its way through the models."""
+
+    def __init__(self, annotator: Annotator, reading: HowToRead, limit: int) -> None:
+        self._annotator = annotator
+        self._reading = reading
+        self._limit = limit
+        self._texts = 0
+        self._notes: list[str] = []
+        #: Of refusals.
+        self._reasons: Counter[str] = Counter()
+
+    def records(self, file: str) -> Iterator[Sequence[Report]]:
+        """The records of a batch at a time; raises UnreadableFile."""
+        from streams.cli.refusals import RejectedFile
+        from streams.input_rows import Refusal, RowReader
+        from streams.library import BATCH
+        from streams.pipe import standard_input
+
+        source = standard_input() if file == "-" else Path(file)
+        reader = RowReader("stdin" if file == "-" else Path(file).name, day_first=self._reading.day_first)
+        with (
+            self._reading.open(source) as opened,
+            RejectedFile(self._reading.rejected) as rejected,
+            progress_bar(self._annotator.topic) as progress,
+        ):
+            rows = islice(opened.rows, self._limit or None)
+            while batch := list(islice(rows, BATCH)):
+                read: list[tuple[Row, Report]] = []
+                for row in batch:
+                    item = reader.read(row)
+                    if isinstance(item, Refusal):
+                        self._refuse(item, rejected)
+                    else:
+                        read.append((row, item))
+                yield list(self._annotated(read, rejected))
+                self._texts += len(batch)
+                progress(self._texts, None)
+            self._notes = list(notes(opened, reader))
+
+    def _annotated(self, read: Sequence[tuple[Row, Report]], rejected: RejectedFile) -> Iterator[Report]:
+        """As `Annotator.predict`, but a text that a model fails on is refused, and the others are read."""
+        from streams.dead_letters.headers import describe_error
+        from streams.input_rows import Refusal
+
+        try:
+            yield from self._annotator.predict([report for _, report in read])
+        except Exception as error:
+            if len(read) > 1:
+                for part in (read[: len(read) // 2], read[len(read) // 2 :]):
+                    yield from self._annotated(part, rejected)
+                return
+            ((row, _),) = read
+            self._refuse(Refusal(row.number, describe_error(error), row.original), rejected)
+
+    def _refuse(self, refusal: Refusal, rejected: RejectedFile) -> None:
+        from streams.cli.refusals import REFUSALS_SHOWN
+
+        rejected.write(self._annotator.topic, refusal)
+        if self._reasons.total() < REFUSALS_SHOWN:
+            _print(f"{refusal.line} refused: {refusal.reason}")
+        self._reasons[refusal.reason] += 1
+
+    def summarize(self) -> int:
+        """Prints what was read, and the refusals by reason if not each was printed; returns the exit code."""
+        from streams.cli.refusals import REFUSALS_SHOWN
+
+        if self._reasons.total() > REFUSALS_SHOWN:
+            for reason, n in self._reasons.most_common():
+                _print(f"{n} refused: {reason}")
+        for note in self._notes:
+            _print(note)
+        refused = self._reasons.total()
+        _print(f"{self._texts - refused} {self._annotator.topic} read, {refused} refused")
+        return 1 if refused else 0
+
+
+def _print(text: str) -> None:
+    err.print(text, highlight=False, markup=False, soft_wrap=True)

@@ -1,0 +1,72 @@
+"""Texts through the models without Kafka give what the topics give."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from streams.cli.demo.run import samples
+from streams.codec import BadRecord
+from streams.library import Annotator, load, stages_of
+from streams.records import CodedReport, Summary
+from streams.settings import Settings
+
+
+@pytest.fixture(scope="module")
+def posts() -> Annotator:
+    return load("posts", settings=Settings())
+
+
+@pytest.mark.slow
+def test_a_post_becomes_the_record_that_the_topic_of_events_would_have(posts: Annotator) -> None:
+    first, second = posts.predict(["Zoloft made me so dizzy that I fell.", {"id": "b", "text": "All fine."}])
+    assert isinstance(first, CodedReport)
+    assert (first.id, second.id) == ("0", "b")
+    assert first.mentions
+    assert first.releases == posts.releases == {s.name: loaded.version for s, loaded in posts.steps}
+    assert first.source == "posts"
+    assert first.record_id.endswith(f"normalization@{'+'.join(posts.releases.values())}")
+
+
+@pytest.mark.slow
+def test_what_comes_of_the_samples_does_not_depend_on_the_batch(posts: Annotator) -> None:
+    lines = samples()["posts"].read_text(encoding="utf-8").splitlines()
+    inputs = [json.loads(line) for line in lines[:70]]
+    together, again = posts.predict(inputs), list(posts.stream(iter(inputs[60:])))
+    assert [r.id for r in together] == [i["id"] for i in inputs]
+    # Scores may differ in the last digits, since the other texts of a batch differ.
+    for one, other in zip(together[60:], again, strict=True):
+        assert [(m.start, m.end, m.label) for m in one.mentions] == [
+            (m.start, m.end, m.label) for m in other.mentions
+        ]
+        assert [(e.mention, e.pt, e.drugs) for e in one.events] == [
+            (e.mention, e.pt, e.drugs) for e in other.events
+        ]
+
+
+@pytest.mark.slow
+def test_sentences_and_questions_have_their_own_stages() -> None:
+    (sentence,) = load("sentences", settings=Settings()).predict(["Clozapine induced agranulocytosis (AG)."])
+    assert set(sentence.releases) == {"acronym", "relation", "normalization"}
+    assert [e.long_form for e in sentence.expansions] == ["agranulocytosis"]
+    (question,) = load("questions", settings=Settings()).predict(
+        ["My mother takes warfarin since May. Can she eat spinach with warfarin?"]
+    )
+    assert isinstance(question, Summary)
+    assert set(question.releases) == {"summarization"}
+
+
+def test_no_texts_give_no_records_and_other_topics_are_refused(posts: Annotator) -> None:
+    assert posts.predict([]) == []
+    with pytest.raises(KeyError, match="they are posts, sentences, questions"):
+        stages_of("events")
+    with pytest.raises(KeyError, match="no stage of questions: ner"):
+        load("questions", releases={"ner": "x"}, settings=Settings())
+
+
+def test_what_is_no_input_is_named(posts: Annotator) -> None:
+    with pytest.raises(BadRecord, match="text"):
+        posts.predict([" "])
+    with pytest.raises(BadRecord, match="id"):
+        posts.predict([{"text": "rash", "id": ""}])
