@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+import threading
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+#: Seconds for an orderly end of a process that works in its main thread.
+END_SECONDS = 0.5
 
 
 async def before_stop(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | None:
@@ -46,3 +50,18 @@ def ended_by_signals() -> Iterator[None]:
         if not stop.is_set():
             raise
         body.uncancel()
+
+
+def end_at_sigterm() -> None:
+    """SIGTERM ends the process with code 0, also the first one of a container, which does not get it without
+    a handler. For work in the main thread that may be interrupted anywhere.
+    """
+
+    def end(*_: object) -> None:
+        # DuckDB makes an error of its own of the exit, and a client of Kafka may wait for its broker.
+        timer = threading.Timer(END_SECONDS, os._exit, (0,))
+        timer.daemon = True
+        timer.start()
+        raise SystemExit(0)
+
+    signal.signal(signal.SIGTERM, end)

@@ -72,7 +72,6 @@ def test_in_compose_one_service_writes_the_database_and_all_three_have_its_volum
         # The health check of the image asks a worker's address.
         assert service["healthcheck"] == {"disable": True} or name == "page"
     assert seconds(services["store"]["stop_grace_period"]) >= 30
-    assert services["signals"]["init"] is True
 
 
 def test_in_compose_the_token_of_the_page_is_a_file_that_no_other_service_has() -> None:

@@ -17,6 +17,7 @@ from streams.cli.files import check_writable, write_whole
 from streams.cli.groups import RESULTS, example
 from streams.cli.store.commands import reading
 from streams.cli.terminal import broker_settings, err, out, read_settings
+from streams.stopping import end_at_sigterm
 
 if TYPE_CHECKING:
     from streams.records import Signal
@@ -84,6 +85,8 @@ def signals(
     from streams.signals.population import Population
     from streams.signals.surveillance import Options
 
+    if every:
+        end_at_sigterm()
     _check(level, source, criterion, fdr)
     check_writable(html=html, json=json)
     population = Population(
@@ -94,10 +97,8 @@ def signals(
     run = _Run(settings, options, _parsed(until))
     outputs = _Outputs(show, html, json, publish)
     run.once(outputs)
-    was_done = True
-    while every:
-        time.sleep(every if was_done else min(every, RETRY_SECONDS))
-        was_done = run.again(outputs, refit)
+    if every:
+        run.repeat(outputs, every, refit)
 
 
 def _check(level: str, source: str | None, criterion: str | None, fdr: float | None) -> None:
@@ -135,6 +136,12 @@ class _Run:
         self._surveillance: Any = None
         self._fitted_at = time.monotonic()
         self._published: set[str] | None = None
+
+    def repeat(self, outputs: _Outputs, every: float, refit_after: float) -> None:
+        was_done = True
+        while True:
+            time.sleep(every if was_done else min(every, RETRY_SECONDS))
+            was_done = self.again(outputs, refit_after)
 
     def again(self, outputs: _Outputs, refit_after: float) -> bool:
         """As `once`; whether it could be done. If not, the next time computes and publishes everything, since
