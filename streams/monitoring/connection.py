@@ -40,6 +40,7 @@ class Waiting(StrEnum):
     ROOM = "for want of room"
     MEMORY = "that left too much unread"
     LACK = "for want of descriptors"
+    NO_HTTP = "that sent no HTTP"
     IDLE = "idle"
 
 

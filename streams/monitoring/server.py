@@ -15,12 +15,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from streams.monitoring.connection import Connection, Limits, Waiting
 
 log = logging.getLogger(__name__)
 #: Seconds that open streams get at the end.
 SHUTDOWN_SECONDS = 1.0
+#: Headers of a request, each of at most 8 kB.
+MAX_HEADERS = 64
 #: Connections that the operating system keeps for the server.
 BACKLOG = 128
 #: Bytes that the operating system keeps for a client. Where it keeps megabytes, it does not show for minutes
@@ -43,7 +46,14 @@ async def serve(
     """
     server = _Connections(limits or Limits())
     app.middlewares.insert(0, server.watched)
-    runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=SHUTDOWN_SECONDS)
+    # Not registered by its name, because the filter is that of one server.
+    faults = logging.Logger(f"{__name__}.faults", logging.DEBUG)
+    faults.parent = log
+    faults.addFilter(server.is_fault)
+    runner = web.AppRunner(
+        app, access_log=None, handler_cancellation=True, shutdown_timeout=SHUTDOWN_SECONDS, logger=faults,
+        max_headers=MAX_HEADERS,
+    )  # fmt: skip
     await runner.setup()
     site = _Site(runner, host, port, server)
     try:
@@ -82,6 +92,15 @@ class _Connections:
         """The protocol of a new connection around that of aiohttp."""
         connection = self._open[inner] = Connection(inner, self._forget)
         return connection
+
+    def is_fault(self, record: logging.LogRecord) -> bool:
+        """Whether what aiohttp logs is a fault of this process. A request that is none is counted, and its
+        bytes do not come into the log.
+        """
+        if record.exc_info and isinstance(record.exc_info[1], HttpProcessingError):
+            self.closed[Waiting.NO_HTTP] += 1
+            return False
+        return record.levelno >= logging.WARNING
 
     def has_room(self) -> bool:
         """Whether another connection may be opened, for which another one may be closed."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import defaultdict
+from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -26,6 +26,8 @@ from streams.topics import LEASES, TopicsError
 LEASE_SECONDS = 600.0
 #: Events for which a lease is requested until one is granted: other sessions may request the same ones.
 TRIES = 20
+#: Sessions, and events of each, of which it is remembered that they were skipped.
+MAX_SESSIONS = MAX_SKIPPED = 1_000
 
 
 class LeaseTable:
@@ -62,7 +64,7 @@ class Leases:
         self._tail = Tail(settings, LEASES)
         self._lock = asyncio.Lock()
         self._held = LeaseTable()
-        self._skipped: defaultdict[str, set[Place]] = defaultdict(set)
+        self._skipped: OrderedDict[str, dict[Place, None]] = OrderedDict()
         self._own: dict[Place, str] = {}
 
     async def start(self) -> None:
@@ -97,8 +99,13 @@ class Leases:
             return await self._granted(place, session, LEASE_SECONDS)
 
     async def skip(self, place: Place, session: str) -> None:
-        """Gives an event back; the session does not get it again while the process runs."""
-        self._skipped[session].add(place)
+        """Gives an event back; the session does not get it again while the process runs and remembers it."""
+        skipped = self._skipped[session] = self._skipped.pop(session, {})
+        skipped[place] = None
+        if len(skipped) > MAX_SKIPPED:
+            del skipped[next(iter(skipped))]
+        if len(self._skipped) > MAX_SESSIONS:
+            self._skipped.popitem(last=False)
         await self.release(place, session)
 
     async def release(self, place: Place, session: str) -> None:
@@ -110,7 +117,9 @@ class Leases:
     def _chosen(self, places: Sequence[Place], session: str) -> Place | None:
         now = time.time()
         self._held.forget(now)
-        listed = [place for place in places if place not in self._skipped[session]]
+        self._own = {place: by for place, by in self._own.items() if self._held.holder(place, now) == by}
+        skipped = self._skipped.get(session, {})
+        listed = [place for place in places if place not in skipped]
         holders = {place: self._held.holder(place, now) for place in listed}
         own = (place for place in listed if holders[place] == session)
         free = (place for place in listed if holders[place] is None)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 import ipaddress
+import math
 import secrets
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -14,6 +16,7 @@ from urllib.parse import urlsplit
 from aiohttp import web
 
 from streams.settings import Settings
+from streams.web.attempts import Attempts, addresses_of
 
 Role = Literal["reader", "reviewer"]
 Form = Mapping[str, Any]
@@ -21,6 +24,9 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 COOKIE = "pvstream"
 LOCAL = "local"
 NAME_LENGTH = 60
+#: Seconds after which a session ends that is not used.
+SESSION_SECONDS = 12 * 3600
+_now = time.time
 #: Nothing is loaded from elsewhere, and nothing in the page itself is run.
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
@@ -44,6 +50,8 @@ class User:
     name: str
     role: Role
     session: str
+    until: int = 0
+    """When the cookie expires, in seconds since 1970; 0: it is to be renewed."""
 
     @property
     def may_review(self) -> bool:
@@ -55,6 +63,7 @@ class Access:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        self._proxies = {address.strip() for address in settings.web_proxies.split(",")}
         self._key = secrets.token_bytes(32)
         roles: list[tuple[str, Role]] = [
             (settings.web_token.get_secret_value(), "reviewer"),
@@ -63,6 +72,7 @@ class Access:
         self._tokens = [(token, role) for token, role in roles if token]
         self.by_token = bool(self._tokens)
         self.by_header = bool(settings.web_user_header)
+        self.attempts = Attempts()
         self.is_local = is_loopback(settings.web_host)
         if not (self.is_local or self.by_token or self.by_header):
             raise AccessError(
@@ -88,8 +98,23 @@ class Access:
             return User(_clean(name), "reviewer", secrets.token_urlsafe(12))
         return None
 
+    def sign_in(self, request: web.Request, token: str, name: str) -> User | None:
+        """`signed_in` for a request. Raises HTTPTooManyRequests after several wrong tokens from its address:
+        then the token is not looked at.
+        """
+        addresses = addresses_of(request, self._proxies)
+        if (wait := self.attempts.wait(addresses)) > 0:
+            raise web.HTTPTooManyRequests(
+                text="too many wrong tokens; try again later", headers={"Retry-After": str(math.ceil(wait))}
+            )
+        user = self.signed_in(token, name)
+        if user is None and self.by_token:
+            self.attempts.failed(addresses)
+        return user
+
     def cookie(self, user: User) -> str:
-        body = f"{user.session}.{user.role}.{user.name.encode().hex()}"
+        until = user.until or int(_now()) + SESSION_SECONDS
+        body = f"{user.session}.{user.role}.{user.name.encode().hex()}.{until}"
         return f"{body}.{self._signature('cookie', body)}"
 
     def csrf(self, user: User) -> str:
@@ -106,13 +131,18 @@ class Access:
                 return None
         except UnicodeEncodeError:  # bytes that are no text, which aiohttp gives as halves of pairs
             return None
-        session, role, name = body.split(".")
-        return User(bytes.fromhex(name).decode(), "reviewer" if role == "reviewer" else "reader", session)
+        session, role, name, until = body.split(".")
+        left = int(until) - _now()
+        if left <= 0:
+            return None
+        return User(
+            bytes.fromhex(name).decode(), "reviewer" if role == "reviewer" else "reader", session,
+            int(until) if left > SESSION_SECONDS / 2 else 0,
+        )  # fmt: skip
 
     def _from_proxy(self, request: web.Request, known: User | None) -> User | None:
-        trusted = {address.strip() for address in self._settings.web_proxies.split(",")}
         name = _clean(request.headers.get(self._settings.web_user_header, ""))
-        if request.remote not in trusted or not name:
+        if request.remote not in self._proxies or not name:
             return None
         reviewers = {one.strip() for one in self._settings.web_reviewers.split(",")}
         session = known.session if known and known.name == name else secrets.token_urlsafe(12)

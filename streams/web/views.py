@@ -93,7 +93,7 @@ async def sign_in(request: web.Request) -> web.Response:
     form, access = await form_of(request), request.app[ACCESS]
     if access.by_header:
         raise web.HTTPNotFound
-    user = access.signed_in(str(form.get("token", "")), str(form.get("name", "")))
+    user = access.sign_in(request, str(form.get("token", "")), str(form.get("name", "")))
     if user is None:
         return page(request, "login.html", 403, wrong=True)
     response = web.Response(status=303, headers={"Location": "/"})

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from streams.broker.client_logs import PAUSE, RepeatFilter
+from streams.broker.client_logs import MAX_MESSAGE, MAX_STACK, PAUSE, RepeatFilter, SafeFormatter
 
 
 class Clock:
@@ -85,3 +85,39 @@ def test_on_a_handler_it_reduces_the_messages_that_are_written(clock: Clock) -> 
     clock.now += PAUSE
     logger.error("attempt %d failed", 20)
     assert written == ["attempt 0 failed", "attempt 20 failed"]
+
+
+def entry(template: str, *arguments: object, error: BaseException | None = None) -> str:
+    made = record("streams.web", template, *arguments)
+    made.exc_info = (type(error), error, error.__traceback__) if error else None
+    return SafeFormatter("%(levelname)s %(name)s: %(message)s").format(made)
+
+
+FORGED = "GET /\r\nERROR streams: all is lost\x1b[2J\x9b1m\u2028\u202e\udcff"
+
+
+def test_a_request_writes_no_line_of_the_log_and_nothing_to_a_terminal() -> None:
+    written = entry("%s", FORGED)
+    assert written == (
+        r"ERROR streams.web: GET /\r\nERROR streams: all is lost\x1b[2J\x9b1m\u2028\u202e\udcff"
+    )
+    assert entry("größer, 😀") == "ERROR streams.web: größer, 😀"
+
+
+def test_no_line_of_a_traceback_begins_as_an_entry_does() -> None:
+    try:
+        raise ValueError(FORGED) from KeyError(FORGED)
+    except ValueError as error:
+        lines = entry("it failed", error=error).split("\n")
+    assert lines[0] == "ERROR streams.web: it failed"
+    assert len(lines) > 5 and all(line.startswith("  ") for line in lines[1:])
+    assert all(line.isprintable() for line in lines)
+
+
+def test_an_entry_has_a_limit() -> None:
+    try:
+        raise ValueError("x" * 1_000_000)
+    except ValueError as error:
+        written = entry("%s", "y" * 1_000_000, error=error)
+    assert len(written) < MAX_MESSAGE + MAX_STACK + 500
+    assert "996000 more" in written

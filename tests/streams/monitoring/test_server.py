@@ -224,3 +224,24 @@ async def test_the_log_has_one_line_a_minute(caplog: pytest.LogCaptureFixture) -
             with connected(port, HALF) as client:
                 assert await asyncio.to_thread(is_closed, client)
     assert caplog.text.count("connections to the HTTP server were closed") == 1
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"\x00\x1b[2J planted\r\n\r\n", b"GET / HTTP/9.9 planted\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\nplanted\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\nCookie: planted\x1b[2J\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\nCookie: planted" + b"x" * 9000 + b"\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\n" + b"Cookie: planted\r\n" * 100 + b"\r\n",
+        b"POST /form HTTP/1.1\r\nHost: a\r\nContent-Length: planted\r\n\r\n",
+    ],
+)  # fmt: skip
+async def test_what_is_no_request_is_refused_and_its_bytes_are_not_in_the_log(
+    sent: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with served() as port:
+        with connected(port, sent) as client:
+            assert (await asyncio.to_thread(client.recv, 1 << 12)).startswith(b"HTTP/1.0 400")
+        await until(lambda: "that sent no HTTP" in caplog.text)
+    assert "planted" not in caplog.text and "Traceback" not in caplog.text
