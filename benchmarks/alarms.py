@@ -36,8 +36,10 @@ def posts(lines: str) -> list[Post]:
 
 
 def main(
-    data: Annotated[Path, typer.Option(help=f"folder with {TWEETS}")],
-    release: Annotated[Path | None, typer.Option(help="a NER release; by default the bundled one")] = None,
+    data: Annotated[Path, typer.Option(exists=True, help=f"folder with {TWEETS}")],
+    release: Annotated[
+        Path | None, typer.Option(exists=True, help="a NER release; by default the bundled one")
+    ] = None,
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
 ) -> None:
     loaded = load_release("ner", release, Settings(dtype="float32"))

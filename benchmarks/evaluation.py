@@ -22,7 +22,7 @@ from training.evaluation.evaluate import POSTS, SPLITS
 def main(
     task: Annotated[str, typer.Argument(help="the task of a stage, posts or idiom")],
     result: Annotated[Path, typer.Option("--json", help="write the figures here")],
-    data: Annotated[Path | None, typer.Option(help="folder with the corpora")] = None,
+    data: Annotated[Path | None, typer.Option(exists=True, help="folder with the corpora")] = None,
     release: Annotated[
         list[str] | None,
         typer.Option(help="a directory; by default the bundled one; for posts TASK=DIRECTORY, repeatable"),

@@ -11,6 +11,7 @@ import pytest
 from models.first_words import LINE, SLOW
 from models.releases.store import bundled
 from tests.docs.documents import ROOT
+from tests.programs import programs
 
 #: Runs a program as `python -m` does, up to the first words: it prints those, or nothing at its end, and the
 #: slow packages that have been imported by then.
@@ -42,14 +43,6 @@ def at_the_first_words(program: str, *arguments: str) -> str:
     )  # fmt: skip
     assert "Traceback" not in done.stdout
     return done.stdout.partition("AT THE FIRST WORDS: ")[2].strip()
-
-
-def programs(folder: str) -> list[str]:
-    """The modules of a folder that are programs."""
-    paths = sorted((ROOT / folder).rglob("*.py"))
-    found = [p for p in paths if '__name__ == "__main__"' in p.read_text(encoding="utf-8")]
-    parts = (p.relative_to(ROOT).with_suffix("").parts for p in found)
-    return [".".join(p[:-1] if p[-1] == "__main__" else p) for p in parts]
 
 
 @pytest.mark.parametrize("program", [*programs("training"), *programs("benchmarks")])

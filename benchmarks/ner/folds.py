@@ -73,7 +73,7 @@ def write_results(file: Path, settings: Mapping[str, Any], folds: dict[str, dict
 
 
 def main(
-    data: Annotated[Path, typer.Option(help="folder with ade/")],
+    data: Annotated[Path, typer.Option(exists=True, help="folder with ade/")],
     result: Annotated[Path, typer.Option("--json", help="result file; a run resumes where it ends")],
     folds: Annotated[int, typer.Option(min=1, max=10, help="number of folds, from the first")] = 10,
     epochs: Annotated[int, typer.Option(help="epochs of a fold")] = 12,

@@ -185,7 +185,7 @@ def _rounded(evaluation: Evaluation) -> dict[str, float]:
 def main(
     settings: Settings,
     sizes: SupportSizes,
-    data: Annotated[Path, typer.Option(help="folder with ade/")],
+    data: Annotated[Path, typer.Option(exists=True, help="folder with ade/")],
     result: Annotated[Path, typer.Option("--json", help="result file; a run resumes where it ends")],
     folds: Annotated[str, typer.Option(help="their numbers, with commas; `--split` is not used")] = ALL,
     grouped: Annotated[

@@ -115,7 +115,7 @@ def measure(texts: list[str], edited: dict[str, list[str]], similar: float) -> d
 
 def main(
     posts: Annotated[
-        Path | None, typer.Option(help="JSON Lines with `text`: further posts to compare")
+        Path | None, typer.Option(exists=True, help="JSON Lines with `text`: further posts to compare")
     ] = None,
     json: Annotated[Path | None, typer.Option(help="write the figures here")] = None,
 ) -> None:

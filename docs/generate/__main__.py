@@ -4,6 +4,7 @@ python -m docs.generate
 """
 
 from docs.generate.tables import ROOT, outdated
+from training.common.program_help import run_program
 
 
 def main() -> None:
@@ -13,4 +14,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_program(main)

@@ -23,7 +23,7 @@ from training.acronym.settings import ReleaseOptions, Settings
 from training.common.precision import resolved
 from training.common.program import RELEASES, Device, Output, Run, check_base, device_of, program
 from training.common.program_help import run_program
-from training.common.publish import OFFERED, finish
+from training.evaluation.finish import OFFERED, finish
 
 
 @program
@@ -31,7 +31,7 @@ def main(
     settings: Settings,
     options: ReleaseOptions,
     data: Annotated[
-        Path | None, typer.Option(help="folder with acronyms/ and ade/; required for training")
+        Path | None, typer.Option(exists=True, help="folder with acronyms/ and ade/; required for training")
     ] = None,
     output: Output = RELEASES,
     run: Run = None,

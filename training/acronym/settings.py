@@ -11,10 +11,13 @@ import typer
 from models.acronym.acronym_encoder import Pooling
 from models.acronym.m_network import HeadConfig
 from models.acronym.model import CLINICAL
+from training.common.arguments import any_of, existing_folders
 from training.common.precision import PrecisionOption
 
 Objective = Literal["triplet", "m", "softmax"]
 Anchor = Literal["own", "other"]
+#: Of `--corpora` and `--validated`.
+CORPORA = ("casi", "ade", "ade_defined", "phrases", "written", "sdu22_scientific", "sdu22_legal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +28,16 @@ class Settings:
     corpora: Annotated[
         str,
         typer.Option(
+            callback=any_of(*CORPORA),
             help="training corpora, separated by commas: casi, ade, ade_defined, written, phrases, "
-            "sdu22_scientific, sdu22_legal"
+            "sdu22_scientific, sdu22_legal",
         ),
     ] = "casi,ade"
     validated: Annotated[
-        str, typer.Option(help="corpora that are used for validation only, as --corpora")
+        str,
+        typer.Option(
+            help="corpora that are used for validation only, as --corpora", callback=any_of(*CORPORA)
+        ),
     ] = ""
     objective: Annotated[Objective, typer.Option(help="loss over the long forms")] = "softmax"
     anchor: Annotated[
@@ -86,7 +93,9 @@ class Settings:
 class ReleaseOptions:
     """What a release holds in addition to a trained network, or in its place."""
 
-    dictionary: Annotated[Path, typer.Option(help="a .tsv with the columns short_form, long_form")] = CLINICAL
+    dictionary: Annotated[
+        Path, typer.Option(exists=True, help="a .tsv with the columns short_form, long_form")
+    ] = CLINICAL
     zero_shot: Annotated[bool, typer.Option(help="train nothing: use distances of the base model")] = False
     usage_examples: Annotated[
         bool, typer.Option(help="add prototypes from CASI and from long forms in ADE texts")
@@ -103,7 +112,10 @@ class ReleaseOptions:
     ] = True
     like: Annotated[
         str,
-        typer.Option(help="folder of a release whose network is kept; its dictionary and prototypes are new"),
+        typer.Option(
+            callback=existing_folders,
+            help="folder of a release whose network is kept; its dictionary and prototypes are new",
+        ),
     ] = ""
     share: Annotated[
         float,

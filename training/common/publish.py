@@ -5,14 +5,11 @@ it is loaded for serving.
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import torch
-import typer
-from rich.console import Console
 
 from models.drift import REFERENCE
 from models.releases.loading import as_json, canary_inputs, model_class
@@ -74,40 +71,6 @@ def _draft(
             "canary": {"inputs": as_json(list(canary)), "outputs": []},
         }
     )
-
-
-OFFERED = Annotated[
-    bool,
-    typer.Option("--publish", help="announce the release on PV_BROKER too, if it passes the gate"),
-]
-
-
-def offer(release: Release, data: Path | None) -> None:
-    """Runs `pvstream publish` on a release, with its gate, in a process of its own (training does not import
-    Kafka clients). Raises typer.Exit with the command's exit code where it fails.
-    """
-    command = [sys.executable, "-m", "streams", "publish", str(release.path)]
-    done = subprocess.run([*command, *(["--data", str(data)] if data else [])], check=False)
-    if done.returncode:
-        raise typer.Exit(done.returncode)
-
-
-def finish(release: Release, data: Path | None, offered: bool) -> None:
-    """The end of every training program: prints the scores and, where asked for, offers the release."""
-    print_scores(Console(), release)
-    if offered:
-        offer(release, data)
-
-
-def print_scores(console: Console, release: Release) -> None:
-    """Every score of a release beside its baseline and its definition."""
-    for row in release.manifest.scores:
-        console.print(
-            f"{row.data} (n {row.records}): [bold]{row.name} {row.value}[/], baseline {row.baseline} "
-            f"({row.baseline_definition}) - {row.definition}",
-            highlight=False,
-        )
-    console.print(f"release {release.version} in {release.path}", highlight=False)
 
 
 def code_commit() -> str:

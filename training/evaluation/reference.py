@@ -79,8 +79,12 @@ def read_texts(path: Path) -> list[str]:
 
 
 def main(
-    release: Annotated[Path | None, typer.Option(help="a release; by default the bundled ones")] = None,
-    texts: Annotated[Path | None, typer.Option(help="with --release: JSON Lines with `text`")] = None,
+    release: Annotated[
+        Path | None, typer.Option(exists=True, help="a release; by default the bundled ones")
+    ] = None,
+    texts: Annotated[
+        Path | None, typer.Option(exists=True, help="with --release: JSON Lines with `text`")
+    ] = None,
     output: Annotated[Path, typer.Option(help="with --release: folder for the copy")] = Path("runs"),
 ) -> None:
     if (release is None) != (texts is None):

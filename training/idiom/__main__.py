@@ -21,7 +21,7 @@ from models.encoder.capabilities import Need
 from training.common.precision import resolved
 from training.common.program import RELEASES, Device, Output, Run, check_base, device_of, program
 from training.common.program_help import run_program
-from training.common.publish import finish
+from training.evaluation.finish import finish
 from training.idiom.assemble import console, make
 from training.idiom.settings import Settings
 from training.idiom.trainer import MOST_STS_LOST
@@ -30,7 +30,7 @@ from training.idiom.trainer import MOST_STS_LOST
 @program
 def main(
     settings: Settings,
-    data: Annotated[Path, typer.Option(help="folder with idioms/")],
+    data: Annotated[Path, typer.Option(exists=True, help="folder with idioms/")],
     output: Output = RELEASES,
     run: Run = None,
     device: Device = "auto",

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from models.idiom.model import LAST
+from training.common.arguments import any_of
 from training.common.precision import PrecisionOption
 
 Corpus = Literal["semeval", "written"]
@@ -22,8 +23,15 @@ class Settings:
         Corpus,
         typer.Option(help="semeval: the training part of SemEval-2022; written: the teaching corpus"),
     ] = "semeval"
-    language: Annotated[str, typer.Option(help="EN, or PT with a multilingual base")] = "EN"
-    pooling: Annotated[str, typer.Option(help="layers to average: last, or last_two as in the paper")] = LAST
+    language: Annotated[
+        str, typer.Option(callback=any_of("EN", "PT"), help="EN, or PT with a multilingual base")
+    ] = "EN"
+    pooling: Annotated[
+        str,
+        typer.Option(
+            callback=any_of("last", "last_two"), help="layers to average: last, or last_two as in the paper"
+        ),
+    ] = LAST
     paraphrase: Annotated[
         bool, typer.Option(help="initialise each token by the vector of its right paraphrase")
     ] = True

@@ -14,10 +14,11 @@ from typing import Annotated
 import typer
 
 from models.encoder.capabilities import Need
+from training.common.arguments import existing_folders
 from training.common.precision import resolved
 from training.common.program import RELEASES, Device, Output, Run, check_base, device_of, program
 from training.common.program_help import run_program
-from training.common.publish import OFFERED, finish
+from training.evaluation.finish import OFFERED, finish
 from training.evaluation.relation import SPLITS
 from training.ner.assemble import make
 from training.ner.refresh import refreshed
@@ -28,15 +29,17 @@ from training.ner.settings import Settings
 @program
 def main(
     settings: Settings,
-    data: Annotated[Path, typer.Option(help="folder with psytar/ and ade/")],
+    data: Annotated[Path, typer.Option(exists=True, help="folder with psytar/ and ade/")],
     reviews: Annotated[
-        Path | None, typer.Option(help="file of `pvstream reviews export --examples`, added to training")
+        Path | None,
+        typer.Option(exists=True, help="file of `pvstream reviews export --examples`, added to training"),
     ] = None,
     like: Annotated[
         str,
         typer.Option(
+            callback=existing_folders,
             help="release whose weights are used, or several with commas between them, whose weights are "
-            "averaged, with the names of today's tables: nothing is trained, and no other setting counts"
+            "averaged, with the names of today's tables: nothing is trained, and no other setting counts",
         ),
     ] = "",
     output: Output = RELEASES,

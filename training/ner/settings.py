@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from models import terminology
+from training.common.arguments import existing_folders
 from training.common.precision import PrecisionOption
 
 #: Of the preferred terms whose names a tagger looks for, from 0 to 5.
@@ -28,7 +29,8 @@ class Settings:
     start: Annotated[
         str,
         typer.Option(
-            help="release on the same base that the run begins with: its folder, or the --output of its run"
+            callback=existing_folders,
+            help="release on the same base that the run begins with: its folder, or the --output of its run",
         ),
     ] = ""
     corpora: Annotated[Corpora, typer.Option(help="training corpora")] = "both"

@@ -19,7 +19,7 @@ from models.releases.store import open_release
 from training.common.precision import resolved
 from training.common.program import RELEASES, Device, Output, Run, check_base, device_of, program
 from training.common.program_help import run_program
-from training.common.publish import OFFERED, finish
+from training.evaluation.finish import OFFERED, finish
 from training.normalization.assemble import make
 from training.normalization.nil.calibration import recalibrated
 from training.normalization.release import MAX_PIECES
@@ -32,19 +32,23 @@ def main(
     settings: Settings,
     options: ReleaseOptions,
     data: Annotated[
-        Path | None, typer.Option(help="folder with psytar/ and terminology/; required for training")
+        Path | None,
+        typer.Option(exists=True, help="folder with psytar/ and terminology/; required for training"),
     ] = None,
     zero_shot: Annotated[bool, typer.Option("--zero-shot", help="train nothing: use the base model")] = False,
     like: Annotated[
         Path | None,
-        typer.Option(help="train nothing: release whose trained parts are used over the terms of --terms"),
+        typer.Option(
+            exists=True, help="train nothing: release whose trained parts are used over the terms of --terms"
+        ),
     ] = None,
     calibrate: Annotated[
         bool,
         typer.Option(help="with --like and --data: fit only the rule for NIL, on mentions of removed terms"),
     ] = False,
     reviews: Annotated[
-        Path | None, typer.Option(help="file of `pvstream reviews export --examples`, added to training")
+        Path | None,
+        typer.Option(exists=True, help="file of `pvstream reviews export --examples`, added to training"),
     ] = None,
     output: Output = RELEASES,
     run: Run = None,

@@ -77,7 +77,10 @@ class ReleaseOptions:
     """The contents of a release in addition to the trained network."""
 
     terms: Annotated[
-        Path, typer.Option(help="a .tsv with the columns llt, pt, soc, or a folder with MedDRA's .asc files")
+        Path,
+        typer.Option(
+            exists=True, help="a .tsv with the columns llt, pt, soc, or a folder with MedDRA's .asc files"
+        ),
     ] = terminology.BUNDLED
     k: Annotated[int, typer.Option(help="candidates kept with each event")] = 5
     nil_below: Annotated[
@@ -124,11 +127,11 @@ class ReleaseOptions:
         ),
     ] = ALLOWED_LOSS
     start: Annotated[
-        Path | None, typer.Option(help="release whose adapter S_context is initialised with")
+        Path | None, typer.Option(exists=True, help="release whose adapter S_context is initialised with")
     ] = None
     start_isolated: Annotated[
         Path | None,
-        typer.Option(help="release whose adapter S_isolated (also for the terms) starts with"),
+        typer.Option(exists=True, help="release whose adapter S_isolated (also for the terms) starts with"),
     ] = None
 
     def searched(self) -> dict[str, float | bool]:

@@ -21,7 +21,7 @@ from models.releases.store import open_release
 from training.common.precision import resolved
 from training.common.program import RELEASES, Device, Output, Run, check_base, device_of, program
 from training.common.program_help import run_program
-from training.common.publish import OFFERED, finish
+from training.evaluation.finish import OFFERED, finish
 from training.evaluation.relation import SPLITS
 from training.relation.release import make, renamed
 from training.relation.settings import Objective, Settings, SupportSizes
@@ -32,14 +32,15 @@ def main(
     settings: Settings,
     sizes: SupportSizes,
     data: Annotated[
-        Path | None, typer.Option(help="folder with ade/; required but for --corpora teaching")
+        Path | None, typer.Option(exists=True, help="folder with ade/; required but for --corpora teaching")
     ] = None,
     objective: Annotated[Objective, typer.Option(help="the models that are trained")] = "all",
     like: Annotated[
         Path | None,
         typer.Option(
+            exists=True,
             help="release that is made again with the drug names of today's lexicon: nothing is trained, and "
-            "no setting counts"
+            "no setting counts",
         ),
     ] = None,
     output: Output = RELEASES,

@@ -22,7 +22,7 @@ from models.encoder.capabilities import Need
 from training.common.precision import resolved
 from training.common.program import RELEASES, Device, Output, Run, check_base, device_of, program
 from training.common.program_help import run_program
-from training.common.publish import OFFERED, finish
+from training.evaluation.finish import OFFERED, finish
 from training.summarization.assemble import make
 from training.summarization.extraction.release import Editing, publish_extractive
 from training.summarization.networks.hub_network import MAX_PIECES
@@ -34,15 +34,17 @@ def main(
     settings: Settings,
     options: ReleaseOptions,
     data: Annotated[
-        Path | None, typer.Option(help="folder with questions/, ade/ and psytar/; also stanza/ if present")
+        Path | None,
+        typer.Option(exists=True, help="folder with questions/, ade/ and psytar/; also stanza/ if present"),
     ] = None,
     extractive: Annotated[bool, typer.Option(help="train the release that extracts")] = False,
     edited: Annotated[bool, typer.Option(help="train the release that edits the extracted answer")] = False,
     start: Annotated[
         Path | None,
         typer.Option(
+            exists=True,
             help="run folder whose last weights training starts with; with --edited: release whose rankers "
-            "are kept"
+            "are kept",
         ),
     ] = None,
     output: Output = RELEASES,

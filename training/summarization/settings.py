@@ -84,7 +84,7 @@ class ReleaseOptions:
     """How the decoder of a release searches, and how its summary is accepted."""
 
     tagger: Annotated[
-        Path | None, typer.Option(help="NER release of the guard; by default the bundled one")
+        Path | None, typer.Option(exists=True, help="NER release of the guard; by default the bundled one")
     ] = None
     beams: Annotated[
         int, typer.Option(help="width of the beam search; 0: 1 or 4, the better one on the held-out part")

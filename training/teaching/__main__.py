@@ -18,7 +18,7 @@ Data = Annotated[
     Path | None,
     typer.Option(help="folder of the public corpora to compare with; by default only the source tree"),
 ]
-Folder = Annotated[Path, typer.Option(help="folder of the teaching corpus")]
+Folder = Annotated[Path, typer.Option(exists=True, help="folder of the teaching corpus")]
 
 
 @app.command()

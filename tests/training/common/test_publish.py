@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from models.encoder.base_files import base_digest
 from models.releases.loading import as_json, load
@@ -16,7 +15,7 @@ from models.releases.manifest import Release, ReleaseError, Score, TrainingData
 from models.releases.store import open_release
 from models.summarization.model import SummarizationModel
 from training.common import publish
-from training.common.publish import code_commit, print_scores, publish_release
+from training.common.publish import code_commit, publish_release
 
 TEXTS = ["On it for years. Can metformin cause hair loss? Thanks.", "tell me about gout"]
 SCORE = Score(
@@ -108,13 +107,3 @@ def test_without_git_the_code_commit_is_unknown(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(OSError, match="git"):
         subprocess.run(["git"], check=True)
     assert code_commit() == "unknown"
-
-
-def test_every_score_is_printed_beside_its_baseline_and_definition(tmp_path: Path) -> None:
-    release = published(tmp_path)
-    console = Console(width=300)
-    with console.capture() as capture:
-        print_scores(console, release)
-    printed = capture.get()
-    assert "two questions (n 2): rouge1 31.5, baseline None (first sentence) - mean F1" in printed
-    assert release.version in printed

@@ -140,7 +140,7 @@ def test_a_release_over_other_terms_is_offered_where_asked_for(
         return subprocess.CompletedProcess(command, 0, "")
 
     first = published(folder, tiny_bert)
-    monkeypatch.setattr("training.common.publish.subprocess.run", run)
+    monkeypatch.setattr("training.evaluation.finish.subprocess.run", run)
     other = published(folder, tiny_bert, like=first, offered=True)
     offered = [c for c in commands if "publish" in c]
     assert [c[3:] for c in offered] == [["publish", str(other), "--data", str(folder / "data")]]

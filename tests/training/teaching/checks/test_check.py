@@ -248,7 +248,9 @@ def test_a_corpus_out_of_proportion_and_one_without_texts_fail(folder: Path, tmp
     assert code == 1
     assert "posts: 0% have no event, not 40% to 70%\n" in output
     assert "posts: 0% are held out, not 2% to 25% (another file name may change that)\n" in output
+    (tmp_path / "none").mkdir()
     assert run("check", "--folder", str(tmp_path / "none")) == (1, f"no texts in {tmp_path / 'none'}\n")
+    assert run("check", "--folder", str(tmp_path / "nowhere"))[0] == 2
 
 
 def test_sound_lines_of_a_new_file_are_taken_in_and_the_others_told(folder: Path, tmp_path: Path) -> None:
