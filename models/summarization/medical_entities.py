@@ -12,22 +12,21 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import torch
 
 from models import drugs, terminology
 from models.drugs import DrugLexicon
-from models.encoder.model import Encoder
 from models.lexicon import NameLexicon, shared
-from models.ner.decoding import tags_of
-from models.ner.head import Head
-from models.ner.model import NerModel
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
 from models.tables import read_tsv
 from models.text import words
 from models.types import DRUG, LABELS, Span
+
+if TYPE_CHECKING:
+    from models.ner.model import NerModel
 
 #: Older versions unpickle whole objects where the file of a model does not hold plain tensors.
 MIN_STANZA = (1, 12, 2)
@@ -92,16 +91,9 @@ class OwnRecogniser:
         cls, release: Release, *, device: str = "cpu", dtype: torch.dtype = torch.float32
     ) -> OwnRecogniser:
         """The recogniser in a summarization release."""
-        adapter = release.file(ADAPTER) if ADAPTER in release.manifest.files else None
-        tagger = None
         lexicon = DrugLexicon.load(release.file(DRUGS))
-        if adapter is not None:
-            base = release.manifest.configuration["focus_base"]
-            encoder = Encoder.for_inference(base, device=device, dtype=dtype, adapter=adapter)
-            head = Head(encoder.dimension, len(tags_of(LABELS)))
-            stored = read_tensors(release.file(HEAD))
-            head.load_state_dict({k: v.float() for k, v in stored.items()})
-            tagger = NerModel(encoder, head.to(device), LABELS, lexicon)
+        has_tagger = ADAPTER in release.manifest.files
+        tagger = _tagger(release, lexicon, device, dtype) if has_tagger else None
         return cls(tagger, shared(release.file(TERMS), _read_terms), lexicon)
 
     @classmethod
@@ -118,6 +110,21 @@ class OwnRecogniser:
             spans += [(s.start, s.end, False) for s, _ in self.terms.find(text)]
             entities.append(merge_spans(text, spans))
         return entities
+
+
+def _tagger(release: Release, lexicon: DrugLexicon, device: str, dtype: torch.dtype) -> NerModel:
+    # Only a release with a decoder has a tagger.
+    from models.encoder.model import Encoder  # noqa: PLC0415
+    from models.ner.decoding import tags_of  # noqa: PLC0415
+    from models.ner.head import Head  # noqa: PLC0415
+    from models.ner.model import NerModel  # noqa: PLC0415
+
+    base = release.manifest.configuration["focus_base"]
+    encoder = Encoder.for_inference(base, device=device, dtype=dtype, adapter=release.file(ADAPTER))
+    head = Head(encoder.dimension, len(tags_of(LABELS)))
+    stored = read_tensors(release.file(HEAD))
+    head.load_state_dict({k: v.float() for k, v in stored.items()})
+    return NerModel(encoder, head.to(device), LABELS, lexicon)
 
 
 class StanzaRecogniser:

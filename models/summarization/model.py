@@ -9,28 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from pydantic import TypeAdapter
 
 from models.encoder.model import Encoder, encoder_of
 from models.releases.manifest import Release
-from models.summarization.decoding.beam_search import Search
-from models.summarization.decoding.generation import DECODER, PointerWriter, Summary, Writer
-from models.summarization.decoding.hub_generation import CHANGED, HubWriter
-from models.summarization.editing.editor import EDIT_RANKER, Editor
-from models.summarization.extraction.extractor import FOCUS_RANKER, Extractor
+from models.summarization.files import CHANGED, DECODER, EDIT_RANKER, FOCUS_RANKER, WORDS
 from models.summarization.medical_entities import OwnRecogniser, named_in, word_keys
-from models.summarization.question_templates import TEMPLATES, TemplateWriter
-from models.summarization.reranker import RankedWriter
 from models.summarization.sentence_selection import candidate_sentences
 from models.tables import read_tsv
 from models.text import readable, without_filler
 from models.types import ShortQuestion
 
-#: Words of the training summaries as `word_keys`.
-WORDS = "words.tsv"
+if TYPE_CHECKING:
+    from models.summarization.decoding.generation import Summary, Writer
+    from models.summarization.extraction.extractor import Extractor
 
 
 class SummarizationModel:
@@ -65,30 +60,19 @@ class SummarizationModel:
     def load(
         cls, release: Release, *, device: str = "cpu", dtype: torch.dtype = torch.float32
     ) -> SummarizationModel:
-        """Raises ReleaseError when base and files do not fit each other."""
-        files, configuration = release.manifest.files, release.manifest.configuration
-        if DECODER not in files and CHANGED not in files:
+        """Imports only the modules of the parts that the manifest names. Raises ReleaseError when base and
+        files do not fit each other.
+        """
+        if not {DECODER, CHANGED} & release.manifest.files.keys():
             encoder = encoder_of(release, device=device, dtype=dtype)
-            editor = Editor.load(release) if EDIT_RANKER in files else None
-            extracts = FOCUS_RANKER in files
-            return cls(encoder, extractor=Extractor.load(release, encoder, editor) if extracts else None)
+            return cls(encoder, extractor=_extractor(release, encoder))
         recogniser = OwnRecogniser.load(release, device=device, dtype=dtype)
+        configuration, known_words = release.manifest.configuration, None
         base, max_pieces = configuration["sentence_base"], configuration["max_pieces"]
         encoder = Encoder.for_inference(base, device=device, dtype=dtype, max_pieces=max_pieces)
-        settings = Search(**configuration["search"])
-        known_words = None
-        if WORDS in files:
+        if WORDS in release.manifest.files:
             known_words = frozenset(row[0] for row in read_tsv(release.file(WORDS), ("word",)))
-        writer: Writer
-        if CHANGED in files:
-            writer = HubWriter.load(release, settings, device, dtype)
-        else:
-            writer = pointer = PointerWriter.load(release, settings, device, dtype)
-            if TEMPLATES in files:
-                templates = TemplateWriter.load(release, encoder, recogniser)
-                weights = configuration["ranker"]
-                writer = RankedWriter(pointer, templates, weights) if weights else templates
-        return cls(encoder, writer, recogniser, known_words)
+        return cls(encoder, _writer(release, device, dtype), recogniser, known_words)
 
     @staticmethod
     def canary_outputs(stored: list[Any]) -> list[ShortQuestion]:
@@ -156,3 +140,29 @@ class SummarizationModel:
             sentence = text[span.start : span.end]
             out.append(ShortQuestion(sentence, "extractive", round(cosines[best], 4), span.start, span.end))
         return out
+
+
+def _extractor(release: Release, encoder: Encoder) -> Extractor | None:
+    """None where the release has no rankers."""
+    if FOCUS_RANKER not in release.manifest.files:
+        return None
+    from models.summarization.extraction.extractor import Extractor  # noqa: PLC0415
+
+    if EDIT_RANKER not in release.manifest.files:
+        return Extractor.load(release, encoder, None)
+    from models.summarization.editing.editor import Editor  # noqa: PLC0415
+
+    return Extractor.load(release, encoder, Editor.load(release))
+
+
+def _writer(release: Release, device: str, dtype: torch.dtype) -> Writer:
+    from models.summarization.decoding.beam_search import Search  # noqa: PLC0415
+
+    settings = Search(**release.manifest.configuration["search"])
+    if CHANGED in release.manifest.files:
+        from models.summarization.decoding.hub_generation import HubWriter  # noqa: PLC0415
+
+        return HubWriter.load(release, settings, device, dtype)
+    from models.summarization.decoding.generation import PointerWriter  # noqa: PLC0415
+
+    return PointerWriter.load(release, settings, device, dtype)

@@ -74,7 +74,7 @@ def runs(corpus: Path, semeval: Path, tmp_path_factory: pytest.TempPathFactory) 
     comparing: dict[str, Any] = dict(data=semeval, pooling="last_two", epochs=1, rank=2, batch=16)
     asking: dict[str, Any] = dict(
         data=questions, layers=1, rank=2, trained_layers=1, pretraining=0, epochs=1, batch=4, negatives=2,
-        held_out=0, replay=0, beams=1,
+        held_out=0, replay=0,
     )  # fmt: skip
     with pytest.MonkeyPatch.context() as patch:
         # An epoch is kept whatever it does to these vectors.

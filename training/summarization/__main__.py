@@ -2,12 +2,10 @@
 training.summarization`.
 
 First stage: long questions and their short forms from the entailed pairs of RQE, most of them in messages of
-PsyTAR's sentences (`--message-share`), and sentences with gaps (`--denoise`). Second stage: MeQSum and, with
-`--teaching`, written questions, with the contrastive losses and some pairs of the first stage (`--replay`).
-`--extractive` trains the release that extracts: three linear rankers are fitted over the frozen encoder, on
-MeQSum and the teaching corpus. `--edited` trains the release that edits the extracted answer: a classifier of
-kinds of question and a ranker of edits are fitted too, on the answers of rankers that are new or kept
-(`--start RELEASE`).
+PsyTAR's sentences (`--message-share`). Second stage: MeQSum, with the contrastive losses and some pairs of
+the first stage (`--replay`). `--extractive` trains the release that extracts: three linear rankers are fitted
+over the frozen encoder, on MeQSum and the teaching corpus. `--edited` trains the release that edits the
+extracted answer: a classifier of kinds of question and a ranker of edits are fitted too.
 """
 
 from __future__ import annotations
@@ -24,48 +22,35 @@ from training.common.program import RELEASES, Device, Output, Run, check_base, d
 from training.common.program_help import run_program
 from training.evaluation.finish import OFFERED, finish
 from training.summarization.assemble import make
-from training.summarization.extraction.release import Editing, publish_extractive
+from training.summarization.extraction.release import publish_extractive
 from training.summarization.networks.hub_network import MAX_PIECES
-from training.summarization.settings import ReleaseOptions, Settings
+from training.summarization.settings import Settings
 
 
 @program
 def main(
     settings: Settings,
-    options: ReleaseOptions,
     data: Annotated[
         Path | None,
         typer.Option(exists=True, help="folder with questions/, ade/ and psytar/; also stanza/ if present"),
     ] = None,
     extractive: Annotated[bool, typer.Option(help="train the release that extracts")] = False,
     edited: Annotated[bool, typer.Option(help="train the release that edits the extracted answer")] = False,
-    start: Annotated[
-        Path | None,
-        typer.Option(
-            exists=True,
-            help="run folder whose last weights training starts with; with --edited: release whose rankers "
-            "are kept",
-        ),
-    ] = None,
     output: Output = RELEASES,
     run: Run = None,
     device: Device = "auto",
     offered: OFFERED = False,
 ) -> None:
     place = device_of(device)
-    if extractive and not edited and start is not None:
-        raise typer.BadParameter("--start with --extractive: all rankers are fitted anew; see --edited")
     if extractive or edited:
         check_base(settings.backbone, Need(pieces=MAX_PIECES))
-        release = publish_extractive(
-            data, output, settings, place, editing=Editing(start) if edited else None
-        )
+        release = publish_extractive(data, output, settings, place, edited=edited)
     elif data is None:
         raise typer.BadParameter("training requires --data")
     else:
         check_base(settings.backbone, Need(pieces=MAX_PIECES, encoder_decoder=True))
         settings = replace(settings, precision=resolved(settings.precision, place))
-        release = make(settings, options, data, output, run=run, start=start, device=place)
+        release = make(settings, data, output, run=run, device=place)
     finish(release, data, offered)
 
 

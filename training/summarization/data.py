@@ -11,16 +11,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from training.common.corpora import in_form, json_lines, read_ade_negatives, read_psytar
+from training.common.corpora import in_form, json_lines
 from training.teaching.batches import Part
 from training.teaching.readers import questions
 
 #: Two questions with at least this share of their words in common (Jaccard) count as the same question.
 NEAR = 0.6
-#: Ids of the pairs that are sentences with gaps begin so.
-DENOISING = "denoise-"
-#: Words of a sentence that is about as long as a question.
-QUESTION_WORDS = range(6, 31)
 _FIELD = re.compile(r"\b(?:subject|message)\s*:", re.IGNORECASE)
 
 
@@ -150,7 +146,7 @@ def _is_near(words: set[str], by_size: Mapping[int, Sequence[set[str]]], near: f
     return False
 
 
-def read(data: Path, *, held_out: int, seed: int, denoise: int = 0, limit: int = 0) -> Corpora:
+def read(data: Path, *, held_out: int, seed: int, limit: int = 0) -> Corpora:
     """MeQSum's training part, of which `held_out` questions are for validation, and the pairs of the first
     stage. No question of either is in a set of `evaluated`, and none of the first stage in the validation
     part.
@@ -165,23 +161,8 @@ def read(data: Path, *, held_out: int, seed: int, denoise: int = 0, limit: int =
         rqe, train = rqe[:limit], train[:limit]
     report["validation"] = sorted(p.id for p in valid)
     report["training_sha256"] = _digest(train)
-    report["pairs"] = {"meqsum": len(train), "rqe": len(rqe), "denoising": denoise}
-    return Corpora([*rqe, *denoising(data, denoise, seed)], train, valid, report)
-
-
-def with_written(corpora: Corpora, data: Path, *, held_out: int, limit: int = 0) -> Corpora:
-    """The corpora with the written questions of the teaching corpus, as more pairs of the second stage and,
-    `held_out` of them, of the validation part. None is in a set of `evaluated` or near a validation question.
-    """
-    tested = [*written_questions("held_out"), *evaluated(data), *corpora.validation]
-    found, counts = _clean(written_questions("train"), tested)
-    random.Random(corpora.report["seed"]).shuffle(found)
-    valid, train = found[:held_out], found[held_out:][: limit or None]
-    training, validation = [*corpora.training, *train], [*corpora.validation, *valid]
-    report = corpora.report | {"teaching": counts, "validation": sorted(p.id for p in validation)}
-    report["training_sha256"] = _digest(training)
-    report["pairs"] = corpora.report["pairs"] | {"teaching": len(train)}
-    return Corpora(corpora.pretraining, training, validation, report)
+    report["pairs"] = {"meqsum": len(train), "rqe": len(rqe)}
+    return Corpora(rqe, train, valid, report)
 
 
 def written_questions(part: Part) -> list[Pair]:
@@ -198,27 +179,3 @@ def _clean(pairs: Sequence[Pair], tested: Sequence[Pair]) -> tuple[list[Pair], d
     kept, leaks = without_leaks(unique, tested)
     report = asdict(duplicates) | {"leaked": leaks.leaked, "near": leaks.near, "kept": len(kept)}
     return kept, report
-
-
-def denoising(data: Path, count: int, seed: int) -> list[Pair]:
-    """Sentences of the ADE corpus and of PsyTAR with a fifth of their words left out; the summary is the
-    whole sentence (the span deletion of BART), so that the decoder learns to copy and to generate.
-    """
-    if not count:
-        return []
-    rng = random.Random(seed)
-    texts = [t.text for t in read_ade_negatives(data / "ade/negatives.txt")]
-    texts += [t.text for t in read_psytar(data / "psytar/ner_train.conll")]
-    suitable = [t for t in dict.fromkeys(texts) if len(t.split()) in QUESTION_WORDS]
-    chosen = rng.sample(suitable, min(count, len(suitable)))
-    return [Pair(f"{DENOISING}{i}", _with_gaps(t, rng), t) for i, t in enumerate(chosen)]
-
-
-def _with_gaps(text: str, rng: random.Random) -> str:
-    words = text.split()
-    for _ in range(max(1, len(words) // 10)):
-        start = rng.randrange(len(words))
-        del words[start : start + rng.choice((1, 2, 3))]
-        if not words:
-            return text
-    return " ".join(words)

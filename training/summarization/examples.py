@@ -12,7 +12,7 @@ from typing import NamedTuple
 from models import drugs
 from models.summarization.medical_entities import Entity, Recogniser
 from models.tables import read_tsv
-from training.summarization.data import DENOISING, Corpora, Pair
+from training.summarization.data import Corpora, Pair
 from training.summarization.ecl.negatives import EntityDictionary, SharedEntity, shared_entities, swapped
 from training.summarization.messages import message
 from training.summarization.settings import MEQSUM, PAIRS, Settings, Stage, stages_of
@@ -49,16 +49,15 @@ def material_of(
     training the first stage is not searched for entities.
     """
     pairs = [*(corpora.pretraining if trained else []), *corpora.training]
-    questions = [p for p in pairs if not p.id.startswith(DENOISING)]
-    of_summaries = recogniser.entities([p.summary for p in questions])
-    entities = {p.id: e for p, e in zip(questions, of_summaries, strict=True)}
+    of_summaries = recogniser.entities([p.summary for p in pairs])
+    entities = {p.id: e for p, e in zip(pairs, of_summaries, strict=True)}
     every = [e for one_summary in entities.values() for e in one_summary]
     lexicon = {row[0] for row in read_tsv(drugs.BUNDLED, ("name",))}
     return Material(
         pairs={PAIRS: corpora.pretraining, MEQSUM: corpora.training},
         entities=entities,
         dictionary=EntityDictionary(e.text for p in corpora.training for e in entities[p.id]),
-        shared=shared_entities(questions, entities),
+        shared=shared_entities(pairs, entities),
         names={
             True: sorted({e.text for e in every if e.drug} | lexicon),
             False: sorted({e.text for e in every if not e.drug}),

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from models.encoder.base_files import base_digest
 from models.releases.manifest import Release, TrainingData
 from models.summarization.medical_entities import word_keys
-from training.common.corpora import CITATION, PSYTAR_TRAINING, RQE_TRAINING
+from training.common.corpora import PSYTAR_TRAINING, RQE_TRAINING
 from training.common.publish import publish_release
 from training.evaluation.evaluate import manifest_scores
 from training.summarization.data import Corpora
-from training.teaching.readers import teaching_source
 
 CANARY = [
     "SUBJECT: metformin\nMESSAGE: On it for two years. Can metformin cause hair loss? Thanks a lot.",
@@ -35,48 +34,25 @@ SOURCES = {
         name="MeQSum (Ben Abacha and Demner-Fushman 2019), training part", licence="CC BY 4.0"
     ),
     "rqe": RQE_TRAINING,
-    "ade": TrainingData(
-        name="ADE corpus v2 (Gurulingappa et al. 2012), sentences without an event",
-        licence=CITATION,
-    ),
     "psytar": PSYTAR_TRAINING,
 }
 
 
 def sources_of(configuration: Mapping[str, Any]) -> list[TrainingData]:
-    """The corpora of a run with this configuration, and of the runs that it started from."""
-    pairs = configuration["data"]["pairs"]
-    messages = _has_messages(configuration["training"]) or _has_messages(configuration.get("start"))
+    """The corpora of a run with this configuration."""
+    settings = configuration["training"]
+    messages = settings["message_share"] and (settings["pretraining"] or settings["replay"])
     names = ["meqsum"]
-    names += ["rqe"] if pairs["rqe"] else []
-    names += ["ade"] if pairs["denoising"] else []
-    names += ["psytar"] if pairs["denoising"] or messages else []
-    count = _written(configuration["training"], configuration.get("start"))
-    return [*(SOURCES[name] for name in names), *([teaching_source(count)] if count else [])]
+    names += ["rqe"] if configuration["data"]["pairs"]["rqe"] else []
+    names += ["psytar"] if messages else []
+    return [SOURCES[name] for name in names]
 
 
-def _written(settings: Mapping[str, Any], start: Mapping[str, Any] | None) -> int:
-    """The most written questions of a run, or of one that it started from."""
-    own = int(settings["pairs"].get("teaching", 0))
-    return max(own, _written(start, start.get("start"))) if start else own
-
-
-def _has_messages(settings: Mapping[str, Any] | None) -> bool:
-    """Whether a run with these settings, or one that it started from, put questions into patients'
-    sentences.
-    """
-    if settings is None:
-        return False
-    first_stage = settings["pretraining"] or settings["replay"]
-    return bool(settings["message_share"] and first_stage) or _has_messages(settings.get("start"))
-
-
-def known_words(corpora: Corpora, forms: Iterable[str], least: int = 2) -> list[str]:
-    """Words that are in at least `least` training summaries, and those of the forms."""
+def known_words(corpora: Corpora, least: int = 2) -> list[str]:
+    """Words that are in at least `least` training summaries."""
     pairs = [*corpora.pretraining, *corpora.training]
     counts = Counter(word for p in pairs for word in set(word_keys(p.summary)))
-    frequent = {word for word, n in counts.items() if n >= least}
-    return sorted(frequent | {word for form in forms for word in word_keys(form)})
+    return sorted(word for word, n in counts.items() if n >= least)
 
 
 def publish(folder: Path, *, data: Path | None, base: str, root: Path, **parts: Any) -> Release:

@@ -5,15 +5,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from models.encoder.base_files import MINI
 from training.common.precision import PrecisionOption
 
-Choose = Literal["auto", "pointer", "templates", "ranked"]
 #: Names of the stages.
 PAIRS, MEQSUM = "pairs", "meqsum"
 
@@ -34,7 +32,6 @@ class Settings:
     layers: Annotated[int, typer.Option(help="layers of the pointer decoder")] = 3
     rank: Annotated[int, typer.Option(help="rank of the encoder's adapter; 0: train its layers")] = 32
     trained_layers: Annotated[int, typer.Option(help="number of upper encoder layers that are trained")] = 3
-    denoise: Annotated[int, typer.Option(help="sentences with gaps in the first stage")] = 0
     pretraining: Annotated[int, typer.Option(help="epochs of the first stage")] = 10
     epochs: Annotated[int, typer.Option(help="epochs of the second stage, MeQSum")] = 6
     pretraining_lr: Annotated[float, typer.Option(help="learning rate of the first stage")] = 4e-4
@@ -42,7 +39,6 @@ class Settings:
         float, typer.Option(help="learning rate of the second stage; 1e-5 in the paper, for BART-large")
     ] = 2e-4
     batch: Annotated[int, typer.Option(help="questions of a batch")] = 16
-    smoothing: Annotated[float, typer.Option(help="lambda of Eq. 3")] = 0.1
     simple: Annotated[
         float, typer.Option(help="weight of Eq. 5 (other summaries), 1 in the paper; 0: ECL-s of Table 5")
     ] = 0.3
@@ -50,9 +46,6 @@ class Settings:
         float, typer.Option(help="weight of Eq. 6 (replaced entities), 1 in the paper; 0: ECL-h")
     ] = 0.3
     negatives: Annotated[int, typer.Option(help="hard negatives of a question; 128 in the paper")] = 8
-    queue: Annotated[int, typer.Option(help="length of the queue of keys of earlier summaries")] = 4096
-    temperature: Annotated[float, typer.Option(help="temperature of Eq. 5 and 6")] = 0.07
-    momentum: Annotated[float, typer.Option(help="momentum of the key encoder, Eq. 4")] = 0.999
     positive: Annotated[
         bool, typer.Option(help="the right summary is in the denominator, as in MoCo, not as in Eq. 5 and 6")
     ] = True
@@ -66,33 +59,10 @@ class Settings:
     replay: Annotated[
         int, typer.Option(help="pairs of the first stage in each epoch of the second, drawn anew")
     ] = 400
-    teaching: Annotated[
-        bool,
-        typer.Option(
-            help="add the written questions of the teaching corpus to the second stage; with --start, the "
-            "earlier run needs it too, since the decoder's pieces are of all summaries"
-        ),
-    ] = False
     held_out: Annotated[int, typer.Option(help="questions for validation; 0: the last epoch is kept")] = 100
     seed: Annotated[int, typer.Option(help="seed of weights, order, draws and validation part")] = 42
     limit: Annotated[int, typer.Option(help="maximum pairs of each corpus; 0: all")] = 0
     precision: PrecisionOption = "auto"
-
-
-@dataclass(frozen=True, slots=True)
-class ReleaseOptions:
-    """How the decoder of a release searches, and how its summary is accepted."""
-
-    tagger: Annotated[
-        Path | None, typer.Option(exists=True, help="NER release of the guard; by default the bundled one")
-    ] = None
-    beams: Annotated[
-        int, typer.Option(help="width of the beam search; 0: 1 or 4, the better one on the held-out part")
-    ] = 4
-    length_penalty: Annotated[float, typer.Option(help="length penalty of the beam search")] = 1.0
-    choose: Annotated[
-        Choose, typer.Option(help="how a summary is chosen; auto: the best on the held-out part")
-    ] = "pointer"
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,10 @@ from models.summarization.decoding.decoder_layers import DecoderConfig, Source
 from models.summarization.decoding.detokenization import written
 from models.summarization.decoding.encoder_parts import embeddings_of
 from models.summarization.decoding.extended_vocabulary import ExtendedVocabulary
-from models.summarization.decoding.pointer_decoder import TINY, PointerDecoder
+from models.summarization.decoding.pointer_decoder import PointerDecoder
 from models.summarization.decoding.source_pieces import source_of, source_pieces, with_special_pieces
+from models.summarization.files import DECODER
 
-DECODER = "decoder.safetensors"
 #: Padded pieces of the questions of one search, times beams.
 BUDGET = 32768
 #: Questions whose lengths round up to the same multiple of this many pieces share a search: the padding of
@@ -89,39 +89,10 @@ class PointerWriter:
                 out[i] = [self._summary(h, rows, texts[i]) for h in hypotheses]
         return out
 
-    @torch.inference_mode()
-    def scores(self, texts: Sequence[str], summaries: Sequence[Sequence[str]]) -> list[list[float]]:
-        """The scores of given summaries of each text: the geometric mean of their pieces' probabilities."""
-        out = []
-        for text, own in zip(texts, summaries, strict=True):
-            out.append(self._scores(source_pieces(self.encoder, [text])[0], own) if own else [])
-        return out
-
     def _summary(self, hypothesis: Hypothesis, source: Sequence[int], text: str) -> Summary:
         ids = [self.vocabulary.piece(n, source) for n in hypothesis.numbers]
         score = math.exp(hypothesis.log_probability / (len(ids) + 1))
         return Summary(written(self.encoder.tokenizer, ids, text), round(score, 4))
-
-    def _scores(self, pieces: Sequence[int], summaries: Sequence[str]) -> list[float]:
-        rows = [s[: self.settings.longest] for s in source_pieces(self.encoder, summaries)]
-        source = source_of(self.encoder, self.vocabulary, [pieces], self.encoder.forward([pieces]))
-        steps = max(len(r) for r in rows) + 1
-        prefixes = torch.full((len(rows), steps), self.vocabulary.end)
-        targets = torch.full((len(rows), steps), -1)
-        for i, row in enumerate(rows):
-            prefixes[i, : len(row) + 1] = torch.tensor([self.vocabulary.begin, *row])
-            own_targets = self.vocabulary.targets(row, with_special_pieces(self.encoder, pieces))
-            targets[i, : len(row) + 1] = torch.tensor(own_targets)
-        device = source.mask.device
-        repeated = source.select(torch.zeros(len(rows), dtype=torch.long, device=device))
-        probabilities = self.decoder(repeated, prefixes.to(device)).cpu()
-        right = probabilities.gather(-1, targets.clamp(min=0).unsqueeze(-1)).squeeze(-1)
-        # A piece that can neither be generated nor copied has the smallest probability.
-        logs = torch.where(targets >= 0, right, 0.0).clamp(min=TINY).log()
-        lengths = torch.tensor([len(r) + 1 for r in rows])
-        inside = torch.arange(steps) < lengths.unsqueeze(1)
-        means = (logs * inside).sum(1) / lengths
-        return [round(m, 4) for m in means.exp().tolist()]
 
     def _search(self, sources: Sequence[Sequence[int]]) -> list[list[Hypothesis]]:
         """The hypotheses for texts of one padded length, given as pieces."""

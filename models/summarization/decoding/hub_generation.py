@@ -14,9 +14,7 @@ from models.releases.tensors import read_tensors
 from models.summarization.decoding.beam_search import Search
 from models.summarization.decoding.generation import Summary
 from models.summarization.decoding.source_pieces import both_ends
-
-#: The weights of the encoder-decoder that training changed.
-CHANGED = "changed.safetensors"
+from models.summarization.files import CHANGED
 
 
 class HubWriter:

@@ -17,9 +17,10 @@ from models.summarization.editing.kinds import KindClassifier, kind_features
 from models.summarization.extraction.extractor import ExtractedAnswer, Extraction
 from models.summarization.extraction.focus_features import KEY
 from models.summarization.extraction.ranker import LinearRanker, softmax
+from models.summarization.files import EDIT_RANKER
 from models.types import ShortQuestion
 
-EDIT_RANKER, KIND_WEIGHTS = "edit_ranker.tsv", "kinds.safetensors"
+KIND_WEIGHTS = "kinds.safetensors"
 #: The name of the weights within KIND_WEIGHTS.
 KINDS_TENSOR = "kinds"
 

@@ -9,7 +9,9 @@ import re
 from typing import NamedTuple
 
 from models.summarization.editing.clause import is_plural
-from models.summarization.question_cues import SLOT
+
+#: Where the subject of the question is inserted into an opening.
+SLOT = "{}"
 
 
 class Opening(NamedTuple):

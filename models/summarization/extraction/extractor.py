@@ -28,11 +28,12 @@ from models.summarization.extraction.insertion import (
 from models.summarization.extraction.key_words import KeyWords
 from models.summarization.extraction.message import Message, messages
 from models.summarization.extraction.ranker import LinearRanker, softmax
+from models.summarization.files import FOCUS_RANKER
 from models.summarization.medical_entities import OwnRecogniser
 from models.summarization.sentence_selection import split_sentences
 from models.types import ShortQuestion
 
-FOCUS_RANKER, ANSWER_RANKER = "focus_ranker.tsv", "answer_ranker.tsv"
+ANSWER_RANKER = "answer_ranker.tsv"
 INSERTION_RANKER = "insertion_ranker.tsv"
 #: The weights of the key words, and their name in the file; older releases have none.
 KEY_WEIGHTS, KEY_TENSOR = "key_words.safetensors", "key_words"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Sequence
 
 import pytest
@@ -132,3 +134,22 @@ def test_a_summary_with_an_unknown_word_is_not_accepted(small: Encoder) -> None:
 def test_a_writer_without_a_recogniser_is_refused(small: Encoder) -> None:
     with pytest.raises(ValueError, match="recognised"):
         SummarizationModel(small, FixedWriter("x"))
+
+
+LOADED = """
+import sys
+from models.releases.loading import load
+from models.releases.store import bundled, open_release
+load(open_release(bundled("summarization"))).model.predict(["My knee hurts. Is there a cure for gout?"])
+print(*sorted(name for name in sys.modules if name.startswith("models.")))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("shipped_releases")
+def test_the_bundled_release_imports_nothing_but_what_its_manifest_names() -> None:
+    answer = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True)
+    loaded = answer.stdout.split()
+    assert {"models.summarization.extraction.extractor", "models.summarization.editing.editor"} <= set(loaded)
+    others = ("models.summarization.decoding", "models.ner", "models.assertion", "models.relation")
+    assert [name for name in loaded if name.startswith(others)] == []

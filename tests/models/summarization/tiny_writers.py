@@ -1,10 +1,9 @@
-"""Writers over a tiny encoder: a decoder with random weights, and templates with given scores."""
+"""A writer over a tiny encoder: a decoder with random weights."""
 
 from __future__ import annotations
 
 import torch
 
-from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
 from models.summarization.decoding import encoder_parts
 from models.summarization.decoding.beam_search import Search
@@ -13,13 +12,6 @@ from models.summarization.decoding.extended_vocabulary import ExtendedVocabulary
 from models.summarization.decoding.generation import PointerWriter
 from models.summarization.decoding.pointer_decoder import PointerDecoder
 from models.summarization.decoding.source_pieces import source_pieces
-from models.summarization.medical_entities import OwnRecogniser
-from models.summarization.question_cues import CUES
-from models.summarization.question_templates import TemplateWriter
-from models.summarization.reranker import FEATURES, RankedWriter
-
-RECOGNISER = OwnRecogniser(None, ["pain"], DrugLexicon({"zoloft": "sertraline"}))
-TEMPLATES = ["What of {}?", "Is {} bad?", "Why {}?", "How {}?"]
 
 
 def pointer_writer(small: Encoder, beams: int = 3) -> PointerWriter:
@@ -36,16 +28,3 @@ def pointer_writer(small: Encoder, beams: int = 3) -> PointerWriter:
     encoder_parts.initialise_from_encoder(decoder, small.model, [0, 1])
     vocabulary = ExtendedVocabulary.of_encoder(small, generated)
     return PointerWriter(small, decoder.eval(), vocabulary, Search(beams=beams, longest=10))
-
-
-def template_weights(small: Encoder, *scores: float) -> torch.Tensor:
-    """Weights that give each template the same score for every text."""
-    weights = torch.zeros(small.dimension + len(CUES), len(scores))
-    weights[-1] = torch.tensor(scores)
-    return weights
-
-
-def ranked_writer(small: Encoder, *scores: float, by: str = "template_score") -> RankedWriter:
-    """A ranker that uses one feature."""
-    templates = TemplateWriter(small, RECOGNISER, TEMPLATES, template_weights(small, *scores))
-    return RankedWriter(pointer_writer(small), templates, [float(name == by) for name in FEATURES])

@@ -33,7 +33,7 @@ def settings(**changes: Any) -> Settings:
     """One epoch of the first stage and two of the second, with both contrastive losses."""
     small: dict[str, Any] = {"layers": 1, "rank": 2, "trained_layers": 1, "pretraining": 1, "epochs": 2}
     small |= {"pretraining_lr": 1e-3, "lr": 1e-3, "batch": 2, "simple": 1.0, "hard": 1.0, "negatives": 3}
-    small |= {"queue": 6, "positive": False, "message_share": 0.0, "replay": 0, "seed": 3}
+    small |= {"positive": False, "message_share": 0.0, "replay": 0, "seed": 3}
     return Settings(**small | {"precision": "float32"} | changes)
 
 

@@ -14,16 +14,13 @@ from models.drugs import DrugLexicon
 from models.summarization.medical_entities import Entity, OwnRecogniser, named_in
 from training.summarization.data import (
     Pair,
-    denoising,
     read,
     text_key,
-    with_written,
     without_duplicates,
     without_leaks,
 )
 from training.summarization.ecl.negatives import EntityDictionary, hard_negatives, shared_entities, swapped
 from training.summarization.messages import message, patient_sentences
-from training.teaching.readers import questions
 
 RECOGNISER = OwnRecogniser(
     None,
@@ -107,11 +104,6 @@ def data(tmp_path: Path) -> Path:
     for name, lines in (("meqsum", rows), ("rqe_train", rqe)):
         text = "\n".join(json.dumps(r) for r in lines)
         (tmp_path / f"questions/{name}.jsonl").write_text(text, encoding="utf-8")
-    (tmp_path / "ade").mkdir()
-    negatives = [f"{i} NEG The drug number {i} was given to the patients ." for i in range(6)]
-    (tmp_path / "ade/negatives.txt").write_text("\n".join(negatives) + "\n", encoding="utf-8")
-    (tmp_path / "psytar").mkdir()
-    (tmp_path / "psytar/ner_train.conll").write_text("too\tO\nshort\tO\n", encoding="utf-8")
     return tmp_path
 
 
@@ -125,7 +117,7 @@ def test_a_split_is_seeded_and_no_question_of_validation_or_test_is_trained_on(d
     assert not held & {text_key(p.question) for p in (*one.training, *one.pretraining)}
     # Of RQE: one is a test question, three are validation questions, one is not entailed.
     assert one.report["rqe"] == {"exact": 0, "normalised": 0, "leaked": 4, "near": 0, "kept": 8}
-    assert one.report["pairs"] == {"meqsum": 7, "rqe": 8, "denoising": 0}
+    assert one.report["pairs"] == {"meqsum": 7, "rqe": 8}
 
 
 def test_no_question_of_mediqas_validation_part_is_trained_on(data: Path) -> None:
@@ -140,35 +132,6 @@ def test_no_question_of_mediqas_validation_part_is_trained_on(data: Path) -> Non
     asked = {text_key(r["question"]) for r in rows}
     assert not asked & {text_key(p.question) for p in (*corpora.pretraining, *corpora.training)}
     assert (corpora.report["meqsum"]["leaked"], corpora.report["rqe"]["leaked"]) == (1, 6)
-
-
-def test_written_questions_are_added_to_the_second_stage_without_held_out_ones(data: Path) -> None:
-    corpora = read(data, held_out=3, seed=1)
-    more = with_written(corpora, data, held_out=2, limit=5)
-    assert more == with_written(corpora, data, held_out=2, limit=5)
-    added, valid = more.training[7:], more.validation[3:]
-    assert (more.training[:7], more.validation[:3]) == (corpora.training, corpora.validation)
-    assert (len(added), len(valid), more.report["pairs"]["teaching"]) == (5, 2, 5)
-    assert more.report["validation"] == sorted(p.id for p in more.validation)
-    assert more.report["training_sha256"] != corpora.report["training_sha256"]
-    every = {id_ for id_, _ in questions("train")}
-    assert {p.id for p in (*added, *valid)} <= every
-    everything = with_written(corpora, data, held_out=2)
-    held = {text_key(q.question) for _, q in questions("held_out")} | {text_key(p.question) for p in valid}
-    assert len(everything.training) > 1000
-    assert not held & {text_key(p.question) for p in everything.training}
-
-
-def test_sentences_with_gaps_have_words_of_the_whole_in_order(data: Path) -> None:
-    pairs = denoising(data, 4, 1)
-    assert pairs == denoising(data, 4, 1)
-    assert len(pairs) == 4
-    for p in pairs:
-        words = p.summary.split()
-        rest = iter(words)
-        assert all(word in rest for word in p.question.split())
-        assert len(p.question.split()) < len(words)
-    assert denoising(data, 0, 1) == []
 
 
 DICTIONARY = EntityDictionary(["gout", "Gouts", "rash", "Zoloft", "back pain", "pain"])

@@ -5,11 +5,17 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+#: Of Eq. 5 and 6.
+TEMPERATURE = 0.07
+#: Summaries whose keys are simple negatives.
+QUEUE = 4096
 #: Dimensions of negatives that each question has of its own: (batch, n, dimension).
 _OWN = 3
 
 
-def contrast(query: Tensor, right: Tensor, wrong: Tensor, allowed: Tensor, temperature: float) -> Tensor:
+def contrast(
+    query: Tensor, right: Tensor, wrong: Tensor, allowed: Tensor, temperature: float = TEMPERATURE
+) -> Tensor:
     """Eq. 5 and 6, mean over the questions that have a negative; 0 where none has.
 
     `query`, `right` (batch, dimension), `wrong` (n, dimension) or (batch, n, dimension), all unit vectors;
@@ -36,7 +42,7 @@ def with_positive(right: Tensor, wrong: Tensor, allowed: Tensor) -> tuple[Tensor
 class Queue:
     """The keys of the last `length` summaries, (n, dimension), and the number of each one's summary, (n,)."""
 
-    def __init__(self, length: int, device: torch.device | str = "cpu") -> None:
+    def __init__(self, length: int = QUEUE, device: torch.device | str = "cpu") -> None:
         self.length = length
         self.keys = torch.empty(0, device=device)
         self.owners = torch.empty(0, dtype=torch.long, device=device)

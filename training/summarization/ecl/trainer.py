@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -17,8 +16,8 @@ from torch import Tensor, nn
 
 from models.summarization.decoding.beam_search import Search
 from training.common.batching import length_batches
-from training.common.checkpoint import CheckpointError, random_state, set_random_state
-from training.common.loop import Trainee, steps_of, stored_run, warmup_linear
+from training.common.checkpoint import random_state, set_random_state
+from training.common.loop import Trainee, steps_of, warmup_linear
 from training.common.precision import mixed
 from training.evaluation.summarization.measure import summary_counts
 from training.summarization.data import Pair, text_key
@@ -30,6 +29,8 @@ from training.summarization.settings import Settings, Stage, stages_of
 
 #: Batches out of which questions of similar length are put together.
 POOL = 8
+#: Lambda of Eq. 3, and the momentum of the key encoder (Eq. 4).
+SMOOTHING, MOMENTUM = 0.1, 0.999
 SCORE = "ROUGE-1"
 
 
@@ -50,9 +51,7 @@ class SummarizerTrainee(Trainee):
         self.epochs = settings.pretraining + settings.epochs
         self.rng = random.Random(settings.seed)
         self.keys: KeyEncoder | None = None
-        self.queue = Queue(settings.queue, self.device)
-        self.start: dict[str, Any] | None = None
-        """Settings of the run whose weights this one began with, and in them those of the run before."""
+        self.queue = Queue(device=self.device)
         self._sampler = ExampleSampler(material, settings, self.rng)
         self._stage: Stage | None = None
         self._owner: dict[str, int] = {}
@@ -87,7 +86,7 @@ class SummarizerTrainee(Trainee):
 
     def after_step(self) -> None:
         if self.keys is not None:
-            self.keys.follow(self.network.encoder_state(), self.settings.momentum)
+            self.keys.follow(self.network.encoder_state(), MOMENTUM)
 
     def validate(self, number: int) -> dict[str, float]:
         """ROUGE-1 of greedy summaries, in the last stage only."""
@@ -95,24 +94,8 @@ class SummarizerTrainee(Trainee):
             return {}
         return {SCORE: rouge1(self.network, self.validation)}
 
-    def start_from(self, folder: Path) -> None:
-        """Loads the weights of another run's last whole epoch, of a network of the same kind: a first stage
-        need not be trained again. Raises CheckpointError where the folder holds no run, or one of another
-        network: the decoder's pieces are those of all summaries.
-        """
-        run = stored_run(folder)
-        try:
-            self.load_weights(run.state["weights"])
-        except (KeyError, ValueError) as error:
-            raise CheckpointError(
-                f"{folder} is of another network: another base, or other summaries (--teaching, --limit)"
-            ) from error
-        earlier = {"start": run.state["start"]} if run.state["start"] else {}
-        self.start = {**run.settings, "trained_epochs": run.epochs, **earlier}
-
     def state(self) -> dict[str, Any]:
         return super().state() | {
-            "start": self.start,
             "keys": [p.detach().to("cpu", copy=True) for p in self._following()],
             "queue": self.queue.state(),
             "owners": self._owner,
@@ -121,7 +104,6 @@ class SummarizerTrainee(Trainee):
 
     def restore(self, state: Mapping[str, Any]) -> None:
         super().restore(state)
-        self.start = state["start"]
         if state["keys"]:
             self.keys = self.network.key_encoder()
             with torch.no_grad():
@@ -136,7 +118,7 @@ class SummarizerTrainee(Trainee):
         s = self.settings
         pairs = [example.pair for example in batch]
         questions = self.network.encode([p.question for p in pairs])
-        losses = {"ce": self.network.cross_entropy(questions, [p.summary for p in pairs], s.smoothing)}
+        losses = {"ce": self.network.cross_entropy(questions, [p.summary for p in pairs], SMOOTHING)}
         if not contrastive or not (s.simple or s.hard):
             return losses
         if self.keys is None:
@@ -152,7 +134,7 @@ class SummarizerTrainee(Trainee):
         """Eq. 5 or 6, with the right summary in the denominator where the settings say so."""
         if self.settings.positive:
             wrong, allowed = with_positive(right, wrong, allowed)
-        return contrast(query, right, wrong, allowed, self.settings.temperature)
+        return contrast(query, right, wrong, allowed)
 
     def _mixed_losses(self, batch: Sequence[Example], contrastive: bool) -> dict[str, Tensor]:
         with mixed(self.settings.precision, self.device):

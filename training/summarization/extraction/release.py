@@ -7,31 +7,26 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import torch
 from rich.console import Console
 from safetensors.torch import save_file
 
 from models.encoder.model import Encoder
-from models.releases.manifest import Release, ReleaseError, TrainingData
-from models.releases.store import open_release
+from models.releases.manifest import Release, TrainingData
 from models.summarization import medical_entities
-from models.summarization.editing.editor import EDIT_RANKER, KIND_WEIGHTS, KINDS_TENSOR
+from models.summarization.editing.editor import KIND_WEIGHTS, KINDS_TENSOR
 from models.summarization.extraction.extractor import (
     ANSWER_RANKER,
-    FOCUS_RANKER,
     INSERTION_RANKER,
     KEY_TENSOR,
     KEY_WEIGHTS,
     Extractor,
-    Thresholds,
-    key_words_of,
 )
-from models.summarization.extraction.message import Message, messages
+from models.summarization.extraction.message import messages
 from models.summarization.extraction.ranker import save
+from models.summarization.files import EDIT_RANKER, FOCUS_RANKER
 from models.summarization.medical_entities import OwnRecogniser
-from models.tables import read_tsv
 from training.summarization.data import (
     Pair,
     evaluated,
@@ -54,79 +49,43 @@ EDITING = "edited: the asking clause by a trained ranker, with the names that it
 console = Console()
 
 
-class Editing(NamedTuple):
-    """Options of a release with an editor."""
-
-    rankers: Path | None
-    """a release whose rankers are kept; None: they are trained too"""
-
-
 def publish_extractive(
     data: Path | None,
     root: Path,
     settings: Settings,
     device: torch.device | str = "cpu",
     *,
-    editing: Editing | None = None,
+    edited: bool = False,
 ) -> Release:
-    """The release that extracts, and with `editing` the one that edits what it extracts. It learns from the
+    """The release that extracts, and with `edited` the one that edits what it extracts. It learns from the
     teaching corpus, and from MeQSum where there is `data`; at most `settings.limit` questions of each, if
     that is not 0.
     """
     base, pairs = settings.backbone, training_pairs(data, settings.limit)
     encoder = Encoder.load(base, device=str(device), max_pieces=MAX_PIECES)
     lexicons = OwnRecogniser.bundled(None)
-    kept = editing.rankers if editing else None
-    weights, found = _weights(encoder, lexicons, pairs, kept)
+    read = with_key_words(messages(encoder, lexicons, [p.question for p in pairs]), pairs)
+    weights = train(encoder, lexicons.drugs, pairs, read)
     least = weights.thresholds
     console.print(f"{len(pairs)} questions; a name is inserted from probability {least.behind} on")
     configuration = {"max_pieces": MAX_PIECES, "thresholds": least._asdict(), "questions": len(pairs)}
     with tempfile.TemporaryDirectory(prefix="summarization-") as name:
         folder = Path(name)
         _write_rankers(weights, folder)
-        if editing:
+        if edited:
             extractor = Extractor(encoder, lexicons, weights.rankers(), least)
-            configuration["margin"] = _write_editor(train_editor(extractor, pairs, found), folder)
+            configuration["margin"] = _write_editor(train_editor(extractor, pairs, read.messages), folder)
             configuration["limits"] = LIMITS._asdict()
-            configuration["rankers"] = kept.name if kept else None
         return publish(
             folder,
-            kind=EDITING if editing else EXTRACTING,
+            kind=EDITING if edited else EXTRACTING,
             base=base,
-            configuration={**configuration, "why_extractive": WHY_EDITED if editing else WHY_EXTRACTIVE},
+            configuration={**configuration, "why_extractive": WHY_EDITED if edited else WHY_EXTRACTIVE},
             training_data=sources(pairs),
             data=data,
             root=root,
             device=device,
         )
-
-
-def _weights(
-    encoder: Encoder, lexicons: OwnRecogniser, pairs: Sequence[Pair], kept: Path | None
-) -> tuple[Weights, list[Message]]:
-    """The rankers, which are trained unless a release is given whose are kept, and the messages as they read
-    them.
-    """
-    texts = [p.question for p in pairs]
-    if kept is None:
-        read = with_key_words(messages(encoder, lexicons, texts), pairs)
-        return train(encoder, lexicons.drugs, pairs, read), read.messages
-    weights = weights_of(open_release(kept), encoder.dimension)
-    return weights, messages(encoder, lexicons, texts, weights.key_words)
-
-
-def weights_of(release: Release, dimension: int) -> Weights:
-    """The rankers of a release that extracts, over an encoder of this dimension. Raises ReleaseError where it
-    has none.
-    """
-    if FOCUS_RANKER not in release.manifest.files:
-        raise ReleaseError(f"{release.version} has no rankers")
-    focus, answer, insertion = (
-        {name: float(weight) for name, weight in read_tsv(release.file(file), ("feature", "weight"))}
-        for file in (FOCUS_RANKER, ANSWER_RANKER, INSERTION_RANKER)
-    )
-    thresholds = Thresholds(**release.manifest.configuration["thresholds"])
-    return Weights(focus, answer, insertion, thresholds, key_words_of(release, dimension))
 
 
 def _write_rankers(weights: Weights, folder: Path) -> None:

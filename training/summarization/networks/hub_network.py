@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from models.encoder.capabilities import is_encoder_decoder
 from models.summarization.decoding.beam_search import Search
 from models.summarization.decoding.generation import Writer
-from models.summarization.decoding.hub_generation import CHANGED, HubWriter, hub_source, load_hub
+from models.summarization.decoding.hub_generation import HubWriter, hub_source, load_hub
+from models.summarization.files import CHANGED
 from training.summarization.data import Corpora
 from training.summarization.networks.network import Encoded, KeyEncoder, Network
 from training.summarization.networks.pointer_network import PointerNetwork

@@ -22,9 +22,10 @@ from models.summarization.decoding.encoder_parts import (
     inner_size,
 )
 from models.summarization.decoding.extended_vocabulary import ExtendedVocabulary
-from models.summarization.decoding.generation import DECODER, PointerWriter, Writer
+from models.summarization.decoding.generation import PointerWriter, Writer
 from models.summarization.decoding.pointer_decoder import PointerDecoder
 from models.summarization.decoding.source_pieces import source_of, source_pieces
+from models.summarization.files import DECODER
 from training.common import adapter
 from training.summarization.networks.network import Encoded, KeyEncoder
 from training.summarization.settings import Settings

@@ -44,20 +44,3 @@ def test_a_summary_has_only_generated_pieces_and_those_of_the_text(small: Encode
     (summaries,) = writer.write(["zebra quiz"])
     letters = set("zebraquiz" + "whatisthedrug?")
     assert all(set(s.text.lower()) - {" "} <= letters for s in summaries)
-
-
-def test_a_given_summary_has_the_score_with_which_it_was_written(small: Encoder) -> None:
-    writer = pointer_writer(small)
-    texts = ["what is the drug?", "the pain is the drug"]
-    for text, summaries in zip(texts, writer.write(texts), strict=True):
-        scores = writer.scores([text], [[s.text for s in summaries]])[0]
-        for score, summary in zip(scores, summaries, strict=True):
-            words = summary.text.split()
-            # With a repeated word the text may be split into other pieces than those that were written.
-            assert score == pytest.approx(summary.score, abs=2e-3) or len(words) != len(set(words))
-
-
-def test_a_summary_of_impossible_pieces_has_a_score_near_zero(small: Encoder) -> None:
-    writer = pointer_writer(small)
-    assert writer.scores(["drug"], [["zebra"]])[0][0] < 0.01
-    assert writer.scores(["drug"], [[]]) == [[]]

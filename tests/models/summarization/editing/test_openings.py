@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from models.summarization.editing.openings import CUES, INFORMATION, KINDS, OPENINGS, Plan, all_asked, listed
-from models.summarization.question_cues import SLOT
+from models.summarization.editing.openings import (
+    CUES,
+    INFORMATION,
+    KINDS,
+    OPENINGS,
+    SLOT,
+    Plan,
+    all_asked,
+    listed,
+)
 
 
 def test_every_opening_has_one_slot_and_no_name_of_its_own() -> None:

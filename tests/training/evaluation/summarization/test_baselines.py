@@ -8,11 +8,10 @@ import pytest
 
 from models.drugs import DrugLexicon
 from models.summarization.medical_entities import Entity, OwnRecogniser
-from models.summarization.question_cues import CUES
 from models.types import ShortQuestion
 from tests.training.fakes import Fake
 from training.evaluation.evaluate import as_scores, evaluate
-from training.evaluation.summarization.baselines import centroid_sentence, template
+from training.evaluation.summarization.baselines import CUES, centroid_sentence, template
 from training.evaluation.summarization.measure import Question, beginnings, entity_counts
 
 RECOGNISER = OwnRecogniser(None, ["gout", "rash"], DrugLexicon({"aspirin": "aspirin"}))

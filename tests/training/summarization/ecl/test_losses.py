@@ -91,14 +91,16 @@ def test_hard_negatives_are_the_questions_own_and_never_queued(
 
 def test_the_right_summary_can_be_in_the_denominator(tiny_bert: str) -> None:
     query, right, wrong = unit([1.0, 0.0]), unit([1.0, 1.0]), unit([0.0, 1.0])
-    trainee = trainee_of(tiny_bert, positive=True, temperature=1.0)
-    near = math.sqrt(0.5)
-    expected = -math.log(math.exp(near) / (math.exp(near) + 1))
+    trainee = trainee_of(tiny_bert, positive=True)
+    near, other = math.exp(math.sqrt(0.5) / 0.07), math.exp(0 / 0.07)
+    expected = -math.log(near / (near + other))
     allowed = torch.tensor([[True]])
     assert float(trainee.contrast(query, right, wrong, allowed)) == pytest.approx(expected, abs=1e-6)
     assert float(trainee.contrast(query, right, wrong, ~allowed)) == 0
     own = wrong.unsqueeze(0)
-    assert contrast(query, right, *with_positive(right, own, allowed), 1.0).item() == pytest.approx(expected)
+    assert contrast(query, right, *with_positive(right, own, allowed)).item() == pytest.approx(
+        expected, abs=1e-6
+    )
 
 
 def test_the_key_encoder_is_a_moving_average_of_what_is_trained(tiny_bert: str) -> None:

@@ -1,4 +1,4 @@
-"""Training ECL: its stages, a run that is killed, and a run that starts from another."""
+"""Training ECL: its stages, and a run that is killed."""
 
 from __future__ import annotations
 
@@ -50,48 +50,6 @@ def test_a_killed_run_resumes_to_the_same_weights(tiny_bert: str, tmp_path: Path
     assert torch.equal(keys, again)
     with pytest.raises(CheckpointError):
         list(loop_of(trainee_of(tiny_bert, hard=0.5), tmp_path).epochs())
-
-
-def test_a_run_starts_from_the_weights_of_another(tiny_bert: str, tmp_path: Path) -> None:
-    first = trainee_of(tiny_bert, epochs=0)
-    list(loop_of(first, tmp_path).epochs())
-    torch.manual_seed(99)
-    other = trainee_of(tiny_bert)
-    with torch.no_grad():
-        other.parameters()[0].add_(1.0)
-    other.start_from(tmp_path)
-    for one, two in zip(first.modules(), other.modules(), strict=True):
-        assert all(torch.equal(a, b) for a, b in zip(one.parameters(), two.parameters(), strict=True))
-    with pytest.raises(CheckpointError, match="holds no run"):
-        other.start_from(tmp_path / "nowhere")
-
-
-def test_a_run_of_another_network_is_refused_in_one_line(tiny_bert: str, tmp_path: Path) -> None:
-    trainee = trainee_of(tiny_bert, epochs=0)
-    weights = [dict(module) for module in trainee.weights()]
-    name = next(iter(weights[0]))
-    weights[0][name] = weights[0][name][:-1]
-    state = trainee.state
-    trainee.state = lambda: state() | {"weights": weights}  # type: ignore[method-assign]
-    list(loop_of(trainee, tmp_path).epochs())
-    with pytest.raises(CheckpointError, match="of another network"):
-        trainee_of(tiny_bert).start_from(tmp_path)
-
-
-def test_a_run_names_every_run_before_it_also_after_it_was_killed(tiny_bert: str, tmp_path: Path) -> None:
-    folders = [tmp_path / name for name in ("first", "second", "third")]
-    changes: list[dict[str, Any]] = [{}, {"epochs": 0, "seed": 7}, {}]
-    for options, start, folder in zip(changes, (None, *folders), folders, strict=False):
-        trainee = trainee_of(tiny_bert, **options)
-        if start:
-            trainee.start_from(start)
-        next(loop_of(trainee, folder).epochs())
-    resumed = trainee_of(tiny_bert)
-    resumed.start_from(folders[0])
-    list(loop_of(resumed, folders[-1]).epochs())
-    assert resumed.start is not None
-    assert (resumed.start["seed"], resumed.start["start"]["seed"]) == (7, settings().seed)
-    assert (resumed.start["trained_epochs"], resumed.start["start"]["trained_epochs"]) == (1, 1)
 
 
 def watched(trainee: SummarizerTrainee, monkeypatch: pytest.MonkeyPatch) -> list[list[Example]]:
