@@ -1,5 +1,5 @@
 """Measurements of the project, one program for each question that is asked again."""
 
-from models.first_words import announce_in_programs
+from models.process import prepare_program
 
-announce_in_programs()
+prepare_program()

@@ -27,9 +27,3 @@ def announce_slow_imports() -> None:
     """From now on the first import of a slow package is announced on standard error, once in a process."""
     if not any(isinstance(finder, _FirstWords) for finder in sys.meta_path):
         sys.meta_path.insert(0, _FirstWords())
-
-
-def announce_in_programs() -> None:
-    """The same, where Python is looking for the program of `python -m`; for the __init__ of its package."""
-    if sys.argv[:1] == ["-m"]:
-        announce_slow_imports()

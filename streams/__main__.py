@@ -11,6 +11,7 @@ import typer
 from rich.text import Text
 
 from models.first_words import announce_slow_imports
+from models.process import prepare
 from models.redaction import redact
 from streams import __version__
 from streams.broker.client_logs import configure_logging
@@ -29,6 +30,8 @@ from streams.cli.store import signals as signal_commands
 from streams.cli.store import web as web_commands
 from streams.cli.terminal import err
 
+# Also in a child process, which imports this module anew.
+prepare()
 app = typer.Typer(
     help="Streaming pharmacovigilance: posts, clinical sentences and questions in; "
     "coded events, relations and summaries out.",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from models.process import prepare
 from models.releases import store
 from models.releases.manifest import Release
 from models.types import TASKS
@@ -23,6 +24,7 @@ from tests.small_corpora import corpus, data, small
 if TYPE_CHECKING:
     from models.encoder.model import Encoder
 
+prepare()
 __all__ = ["corpus", "data", "small"]
 SHIPPED = store.BUNDLED
 

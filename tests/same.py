@@ -12,10 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-import models  # sets MKL's mode, which has to happen before torch computes
 from models.releases.loading import as_json, same_answers
 
-assert models
 #: Absolute tolerance of scores, which are rounded to four decimals.
 TOLERANCE = 1.01e-4
 #: Absolute tolerance of the elements of a vector.

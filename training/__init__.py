@@ -1,5 +1,5 @@
 """Training runs and evaluation; publishes releases through models.releases.store and never touches Kafka."""
 
-from models.first_words import announce_in_programs
+from models.process import prepare_program
 
-announce_in_programs()
+prepare_program()

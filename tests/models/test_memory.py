@@ -18,7 +18,8 @@ pytestmark = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="anoth
 #: Six threads have memory at the same time; then the allocator describes its arenas.
 ARENAS = """
 import ctypes, sys, threading
-import models
+from models.memory import share_arenas
+share_arenas()
 libc = ctypes.CDLL(None)
 libc.malloc.restype = libc.fopen.restype = ctypes.c_void_p
 barrier = threading.Barrier(6)
