@@ -16,7 +16,7 @@ from aiohttp import StreamReader, web
 class Limits:
     """What the clients of one server may hold."""
 
-    connections: int = 256
+    connections: int = 128
     share: int = 4
     """Of the descriptors of the process, one in so many may be a connection."""
     request: float = 10.0
