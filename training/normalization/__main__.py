@@ -26,6 +26,13 @@ from training.normalization.release import MAX_PIECES
 from training.normalization.settings import ReleaseOptions, Settings
 from training.normalization.untrained import over_terms, zero_shot_release
 
+LIKE = Annotated[
+    Path | None,
+    typer.Option(
+        exists=True, help="train nothing: release whose trained parts are used over the terms of --terms"
+    ),
+]
+
 
 @program
 def main(
@@ -36,12 +43,7 @@ def main(
         typer.Option(exists=True, help="folder with psytar/ and terminology/; required for training"),
     ] = None,
     zero_shot: Annotated[bool, typer.Option("--zero-shot", help="train nothing: use the base model")] = False,
-    like: Annotated[
-        Path | None,
-        typer.Option(
-            exists=True, help="train nothing: release whose trained parts are used over the terms of --terms"
-        ),
-    ] = None,
+    like: LIKE = None,
     calibrate: Annotated[
         bool,
         typer.Option(help="with --like and --data: fit only the rule for NIL, on mentions of removed terms"),
