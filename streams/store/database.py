@@ -1,15 +1,13 @@
-"""What every database of the store does, and the one that a URL names."""
+"""What every database of the store does."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import Any, Protocol
 
 from streams.broker.topic_ids import TopicId
 from streams.order import Revision
-from streams.settings import Settings
 from streams.store.batches import Batch, Offsets
 from streams.store.tables import Table
 
@@ -64,25 +62,3 @@ class Database(Protocol):
         ...
 
     def close(self) -> None: ...
-
-
-def open_database(settings: Settings, *, write: bool = False) -> Database:
-    """The database of PV_DATABASE. Only one process may have it open for writing; others may read."""
-    url, extra = settings.database, "store"
-    try:
-        if url.startswith(("postgresql://", "postgres://")):
-            from streams.store.postgres import PostgresDatabase  # noqa: PLC0415  an optional package
-
-            return PostgresDatabase(url, settings.database_password.get_secret_value(), write=write)
-        if url.startswith(("clickhouse://", "clickhouses://", "chdb://")):
-            extra = "clickhouse"
-            from streams.store.clickhouse.database import ClickHouseDatabase  # noqa: PLC0415  an optional package
-
-            return ClickHouseDatabase(url, settings.database_password.get_secret_value(), write=write)
-    except ModuleNotFoundError as missing:
-        raise DatabaseError(
-            f"{missing}; install it in the clone of pvstream: pip install -e '.[{extra}]'"
-        ) from None
-    from streams.store.duckdb_file import DuckDatabase  # noqa: PLC0415  it need not be there for the others
-
-    return DuckDatabase(Path(url).expanduser(), write=write)

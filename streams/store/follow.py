@@ -28,8 +28,9 @@ from streams.records import Inbound
 from streams.settings import Settings
 from streams.stopping import before_stop
 from streams.store.batches import Batch, Offsets, fold, next_offsets, read_all
-from streams.store.database import Database, DatabaseAway, DatabaseBusy, DatabaseError, open_database
+from streams.store.database import Database, DatabaseAway, DatabaseBusy, DatabaseError
 from streams.store.decisions import apply_decisions, read_decisions
+from streams.store.opening import open_database
 from streams.store.same_topics import others_of, refusal, start_of
 from streams.topics import (
     EVENTS,

@@ -5,16 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
-from http import HTTPStatus
-from pathlib import Path
-from typing import Any
 
-import jinja2
 from aiohttp import web
-from markupsafe import Markup, escape
 
 from models.drugs import DrugLexicon
 from models.terminology import Term
@@ -23,42 +16,22 @@ from streams.monitoring.server import serve
 from streams.reviews.leases import Leases
 from streams.reviews.log import ReviewLog
 from streams.settings import EMBEDDED, Settings
-from streams.web import access
-from streams.web.access import ACCESS, USER, Access
+from streams.web import access, errors, review, views
+from streams.web.access import ACCESS, Access
 from streams.web.corrections import Vocabulary
 from streams.web.live import Live
 from streams.web.signal_table import Signals
+from streams.web.site import HERE, SITE, Site, environment
 from streams.web.store_queries import StoreQueries
 
-HERE = Path(__file__).parent
 #: The files that pages refer to. The types are stated, because those of `mimetypes` depend on the machine.
 STATIC = {"style.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """What the handlers share."""
-
-    settings: Settings
-    templates: jinja2.Environment
-    queries: StoreQueries
-    signals: Signals
-    vocabulary: Vocabulary
-    live: Live | None
-    """None, like `log` and `leases`, without a broker."""
-    log: ReviewLog | None
-    leases: Leases | None
-
-
-SITE: web.AppKey[Site] = web.AppKey("site", Site)
 
 
 def application(settings: Settings, terms: list[Term]) -> web.Application:
     """The page of the store; with live reports and reviews if PV_BROKER names a broker. Raises AccessError
     where the settings would give access without authentication.
     """
-    from streams.web import errors, review, views  # noqa: PLC0415  they need SITE
-
     app = web.Application(middlewares=[errors.report, access.guard])
     app[ACCESS] = Access(settings)
     templates = environment()
@@ -105,41 +78,6 @@ async def start(app: web.Application) -> tuple[web.AppRunner, int]:
         raise OSError(error.errno, f"the page cannot be served at {place}: {error.strerror}") from None
 
 
-def environment() -> jinja2.Environment:
-    """Templates in which every value is escaped and an unknown name is an error."""
-    made = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE / "templates"), autoescape=True, trim_blocks=True,
-        lstrip_blocks=True, undefined=jinja2.StrictUndefined,
-    )  # fmt: skip
-    made.filters["when"] = _when
-    made.filters["exact"] = _exact
-    return made
-
-
-def page(request: web.Request, template: str, status: int = 200, **values: Any) -> web.Response:
-    """A page from a template; `values` are added to those that all pages have."""
-    site, user = request.app[SITE], request.get(USER)
-    common = {
-        "user": user,
-        "csrf": request.app[ACCESS].csrf(user) if user else "",
-        "path": request.path,
-        "texts": site.settings.web_texts,
-        "has_broker": site.log is not None,
-        "can_sign_in": not request.app[ACCESS].by_header,
-        "by_token": request.app[ACCESS].by_token,
-    }
-    html = site.templates.get_template(template).render(common | values)
-    return web.Response(text=html, content_type="text/html", status=status)
-
-
-def message(
-    request: web.Request, status: int, text: str, back: tuple[str, str] = ("/", "Back to the overview")
-) -> web.Response:
-    """A page that only says something, with a way back: an address and its name."""
-    title = HTTPStatus(status).phrase
-    return page(request, "message.html", status, title=title, message=text, back=back)
-
-
 async def _background_tasks(app: web.Application) -> AsyncIterator[None]:
     site = app[SITE]
     topics = [topic for topic in (site.log, site.leases) if topic is not None]
@@ -166,17 +104,3 @@ async def _started(topic: ReviewLog | Leases) -> None:
     except BaseException:
         await topic.stop()
         raise
-
-
-def _when(time: datetime | str | None) -> str:
-    """To the minute, in UTC."""
-    if time is None:
-        return ""
-    return (time if isinstance(time, str) else time.isoformat(" "))[:16].replace("T", " ")
-
-
-def _exact(text: str) -> Markup:
-    """Escaped; a carriage return as a reference, because a browser would make one character of it and a line
-    feed behind it, and the places in the text would move.
-    """
-    return Markup(escape(text).replace("\r", Markup("&#13;")))

@@ -11,7 +11,7 @@ from streams.reviews.chain import BrokenChain
 from streams.store.database import DatabaseError
 from streams.topics import TopicsError
 from streams.web.access import ACCESS, USER, Handler
-from streams.web.app import message
+from streams.web.site import message
 
 log = logging.getLogger(__name__)
 LOWEST_ERROR = 400

@@ -14,9 +14,9 @@ from streams.reviews.log import Place, ReviewLog
 from streams.store.database import Database
 from streams.web import reports
 from streams.web.access import User
-from streams.web.app import Site
 from streams.web.corrections import found_drugs, state_of
 from streams.web.queue import FETCHED, READINGS, is_decided, place, present, reviewed_since, waiting
+from streams.web.site import Site
 
 #: Events that are tried until one is still as it was when it was first decided.
 TRIES = 20

@@ -17,10 +17,10 @@ from streams.reviews.log import Place, ReviewLog, place_of
 from streams.store.database import Database
 from streams.web import offers, reports
 from streams.web.access import form_of, user_of
-from streams.web.app import SITE, Site, message, page
 from streams.web.corrections import ACTIONS, FieldError, decided, shown_fields, state_of, typed_fields
 from streams.web.offers import Offer, count_waiting, next_event, offer_of, reading_due, shown_hash
 from streams.web.queue import ORDERS, READINGS, place
+from streams.web.site import SITE, Site, message, page
 
 REASON_LENGTH = 500
 #: Of the nearest terms, those that have a button.

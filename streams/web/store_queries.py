@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from streams.settings import Settings
-from streams.store.database import Database, open_database
+from streams.store.database import Database
+from streams.store.opening import open_database
 
 T = TypeVar("T")
 Rows = list[dict[str, Any]]

@@ -12,9 +12,9 @@ from streams.signals.surveillance import CAVEAT
 from streams.store.database import Database
 from streams.web import reports
 from streams.web.access import ACCESS, form_of, set_cookie
-from streams.web.app import SITE, message, page
 from streams.web.queue import reviewed_since
 from streams.web.signal_table import SHOWN, SORTS, SignalFilter, sparkline
+from streams.web.site import SITE, message, page
 
 
 async def overview(request: web.Request) -> web.Response:

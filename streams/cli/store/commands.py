@@ -49,8 +49,8 @@ def store(
 
 
 async def _follow(settings: Settings, *, until_end: bool, accept_topics: bool) -> dict[str, int]:
-    from streams.store.database import open_database
     from streams.store.follow import Follower
+    from streams.store.opening import open_database
 
     freeze()
     stop = asyncio.Event()
@@ -116,7 +116,7 @@ def export(
 @contextmanager
 def reading(settings: Settings) -> Iterator[Database]:
     """The database, read only, while the block runs."""
-    from streams.store.database import open_database
+    from streams.store.opening import open_database
 
     database = open_database(settings)
     try:

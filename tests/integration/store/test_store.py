@@ -18,7 +18,8 @@ from streams.order import Latest, read_revision
 from streams.records import Inbound
 from streams.settings import Settings
 from streams.store import follow
-from streams.store.database import DatabaseError, open_database
+from streams.store.database import DatabaseError
+from streams.store.opening import open_database
 from streams.topics import EVENTS
 from tests.integration import processes
 from tests.integration.kafka_server import LocalKafka

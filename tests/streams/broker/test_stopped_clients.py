@@ -26,8 +26,8 @@ from streams.reviews.tail import Tail
 from streams.settings import Settings
 from streams.signals.publishing import publish
 from streams.sources.delivery import Delivery
-from streams.store.database import open_database
 from streams.store.follow import Follower
+from streams.store.opening import open_database
 from tests.streams.polling import until
 
 

@@ -16,8 +16,9 @@ from streams.codec import encode
 from streams.records import CodedReport, Inbound, Review, ReviewedEvent
 from streams.reviews.cases import COLUMNS, CRITERIA, cases, csv_lines, json_lines
 from streams.settings import Settings
-from streams.store.database import Database, open_database
+from streams.store.database import Database
 from streams.store.follow import Follower
+from streams.store.opening import open_database
 from tests.streams.store.messages import event, message, report
 
 AUTHOR = "a" * 64

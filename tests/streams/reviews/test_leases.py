@@ -20,8 +20,8 @@ from streams.reviews.leases import LEASE_SECONDS, Leases, LeaseTable
 from streams.reviews.log import Place, ReviewLog
 from streams.reviews.tail import Tail
 from streams.settings import Settings
-from streams.store.database import open_database
 from streams.store.follow import Follower
+from streams.store.opening import open_database
 from streams.topics import LEASES, TopicsError, create
 
 PLACES: list[Place] = [(f"r{i}", 0, 4, "f") for i in range(30)]

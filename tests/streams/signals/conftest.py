@@ -11,7 +11,8 @@ from streams.order import revision_of
 from streams.records import CodedReport
 from streams.settings import Settings
 from streams.store.batches import Read, fold
-from streams.store.database import Database, open_database
+from streams.store.database import Database
+from streams.store.opening import open_database
 
 Fill = Callable[[Sequence[CodedReport]], None]
 

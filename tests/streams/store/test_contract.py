@@ -27,8 +27,9 @@ from streams.signals.surveillance import Options, Surveillance
 from streams.store.batches import Read, fold
 from streams.store.clickhouse import lease
 from streams.store.clickhouse.database import ClickHouseDatabase
-from streams.store.database import Database, DatabaseError, open_database
+from streams.store.database import Database, DatabaseError
 from streams.store.follow import Follower
+from streams.store.opening import open_database
 from tests.streams.store.conftest import Open
 from tests.streams.store.messages import NOON, deletion, event, message, report
 

@@ -21,9 +21,10 @@ from streams.codec import encode
 from streams.records import Inbound
 from streams.settings import Settings
 from streams.store.batches import Offsets
-from streams.store.database import DatabaseAway, open_database
+from streams.store.database import DatabaseAway
 from streams.store.duckdb_file import DuckDatabase
 from streams.store.follow import Follower
+from streams.store.opening import open_database
 from streams.store.postgres import WRITER
 from streams.topics import TopicsError
 from tests.streams.polling import until

@@ -20,9 +20,10 @@ from streams.reviews.gold import gold_lines
 from streams.reviews.log import ReviewLog, place_of
 from streams.settings import Settings
 from streams.signals.population import STRATUM, WEEK, Population, count, strata
-from streams.store.database import Database, DatabaseError, open_database
+from streams.store.database import Database, DatabaseError
 from streams.store.export import export
 from streams.store.follow import Follower
+from streams.store.opening import open_database
 from streams.store.tables import PAIRS, REPORTS, Table
 from streams.web import reports
 from streams.web.queue import ORDERS, present, reviewed_since, waiting

@@ -19,8 +19,9 @@ from streams.codec import encode
 from streams.settings import Settings
 from streams.store import follow
 from streams.store.batches import Batch
-from streams.store.database import DatabaseAway, open_database
+from streams.store.database import DatabaseAway
 from streams.store.follow import Follower
+from streams.store.opening import open_database
 from streams.topics import TopicsError, partition_counts
 from tests.streams.cli.command_line import CommandLine
 from tests.streams.polling import until

@@ -13,8 +13,9 @@ import psycopg
 import pytest
 
 from streams.settings import Settings
-from streams.store.database import DatabaseError, open_database
+from streams.store.database import DatabaseError
 from streams.store.follow import Follower
+from streams.store.opening import open_database
 from streams.store.schema import VERSION
 from streams.store.tables import TABLES
 from tests.streams.store.conftest import Open

@@ -20,7 +20,7 @@ from streams.order import revision_of
 from streams.records import CodedReport
 from streams.settings import Settings
 from streams.store.batches import Read, fold
-from streams.store.database import open_database
+from streams.store.opening import open_database
 from streams.web.app import application
 from tests.streams.store.messages import event, report
 

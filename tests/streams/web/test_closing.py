@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from streams.settings import Settings
-from streams.store.database import Database, open_database
+from streams.store.database import Database
+from streams.store.opening import open_database
 from streams.web.store_queries import StoreQueries, rows
 from tests.streams.web.conftest import fill, reports
 

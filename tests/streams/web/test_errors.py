@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 from pydantic import SecretStr
 
-from streams.web.app import SITE
+from streams.web.site import SITE
 from tests.streams.web.conftest import Client, Page
 from tests.streams.web.test_review import given, secret
 

@@ -19,8 +19,8 @@ from streams.reviews.chain import BrokenChain, verify
 from streams.reviews.gold import gold_lines
 from streams.reviews.log import ReviewLog
 from streams.settings import Settings
-from streams.store.database import open_database
 from streams.store.follow import Follower
+from streams.store.opening import open_database
 from tests.streams.store.messages import event, message, report
 from tests.streams.web.conftest import Client, Page
 

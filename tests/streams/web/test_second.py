@@ -16,8 +16,8 @@ import pytest
 
 from streams.records import FIRST, RESOLUTION, SECOND, Review, ReviewedEvent
 from streams.reviews.log import ReviewLog
-from streams.store.database import open_database
 from streams.store.follow import Follower
+from streams.store.opening import open_database
 from streams.web.offers import TRIES
 from streams.web.queue import READINGS
 from tests.streams.store.messages import deletion

@@ -20,12 +20,13 @@ from streams.order import Revision
 from streams.records import CodedReport, WatchState
 from streams.settings import Settings
 from streams.store.batches import Batch
-from streams.store.database import open_database
+from streams.store.opening import open_database
 from streams.store.rows import Rows
 from streams.web import live
-from streams.web.app import HERE, STATIC, application, start
+from streams.web.app import STATIC, application, start
 from streams.web.reports import pieces, totals
 from streams.web.signal_table import sparkline
+from streams.web.site import HERE
 from tests.streams.store.messages import event, report
 from tests.streams.web.conftest import HOSTILE, Client, Page, fill, reports
 

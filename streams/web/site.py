@@ -1,0 +1,91 @@
+"""What the handlers share, and the pages that they answer with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from aiohttp import web
+from markupsafe import Markup, escape
+
+from streams.reviews.leases import Leases
+from streams.reviews.log import ReviewLog
+from streams.settings import Settings
+from streams.web.access import ACCESS, USER
+from streams.web.corrections import Vocabulary
+from streams.web.live import Live
+from streams.web.signal_table import Signals
+from streams.web.store_queries import StoreQueries
+
+HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What the handlers share."""
+
+    settings: Settings
+    templates: jinja2.Environment
+    queries: StoreQueries
+    signals: Signals
+    vocabulary: Vocabulary
+    live: Live | None
+    """None, like `log` and `leases`, without a broker."""
+    log: ReviewLog | None
+    leases: Leases | None
+
+
+SITE: web.AppKey[Site] = web.AppKey("site", Site)
+
+
+def environment() -> jinja2.Environment:
+    """Templates in which every value is escaped and an unknown name is an error."""
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE / "templates"), autoescape=True, trim_blocks=True,
+        lstrip_blocks=True, undefined=jinja2.StrictUndefined,
+    )  # fmt: skip
+    made.filters["when"] = _when
+    made.filters["exact"] = _exact
+    return made
+
+
+def page(request: web.Request, template: str, status: int = 200, **values: Any) -> web.Response:
+    """A page from a template; `values` are added to those that all pages have."""
+    site, user = request.app[SITE], request.get(USER)
+    common = {
+        "user": user,
+        "csrf": request.app[ACCESS].csrf(user) if user else "",
+        "path": request.path,
+        "texts": site.settings.web_texts,
+        "has_broker": site.log is not None,
+        "can_sign_in": not request.app[ACCESS].by_header,
+        "by_token": request.app[ACCESS].by_token,
+    }
+    html = site.templates.get_template(template).render(common | values)
+    return web.Response(text=html, content_type="text/html", status=status)
+
+
+def message(
+    request: web.Request, status: int, text: str, back: tuple[str, str] = ("/", "Back to the overview")
+) -> web.Response:
+    """A page that only says something, with a way back: an address and its name."""
+    title = HTTPStatus(status).phrase
+    return page(request, "message.html", status, title=title, message=text, back=back)
+
+
+def _when(time: datetime | str | None) -> str:
+    """To the minute, in UTC."""
+    if time is None:
+        return ""
+    return (time if isinstance(time, str) else time.isoformat(" "))[:16].replace("T", " ")
+
+
+def _exact(text: str) -> Markup:
+    """Escaped; a carriage return as a reference, because a browser would make one character of it and a line
+    feed behind it, and the places in the text would move.
+    """
+    return Markup(escape(text).replace("\r", Markup("&#13;")))
