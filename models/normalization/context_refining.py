@@ -12,12 +12,11 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import normalize
 
 from models.encoder.added_tokens import extend_embedding, extended_embedding, first_added
 from models.encoder.model import Encoder
 from models.encoder.packed.bert import PackedBert
-from models.encoder.weights import ADAPTER, WEIGHTS, check_base
+from models.encoder.weights import ADAPTER, check_base
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
 from models.text import sentences
@@ -132,20 +131,14 @@ class Refiner:
     query are equal to 1e-5, and in all bits where the processor allows it (see models/encoder/model.py).
     """
 
-    def __init__(
-        self, isolated: Encoder, context: Encoder, refining: DynamicContextRefining, share: float = 1.0
-    ) -> None:
-        """`share`, 0 to 1: of e' in the mean with e_isolated, both of unit length; 1: e' alone, as in the
-        paper.
-        """
-        self.share = share
+    def __init__(self, isolated: Encoder, context: Encoder, refining: DynamicContextRefining) -> None:
         self.isolated = isolated
         self.context = context
         self.refining = refining.eval()
 
     def embed(self, queries: Sequence[Query]) -> tuple[Tensor, list[float | None]]:
-        """The mean of e' and e_isolated (queries, d), not of unit length, and the context weight of each
-        query; e_isolated and None for a mention without context.
+        """e' (queries, d), not of unit length, and the context weight of each query; e_isolated and None for
+        a mention without context.
         """
         refined = self.isolated.mean_pooled([q.surface for q in queries]).clone()
         weights: list[float | None] = [None] * len(queries)
@@ -159,8 +152,6 @@ class Refiner:
             e_context, e_isolated = e_context.repeat(2, 1), e_isolated.repeat(2, 1)
         with torch.inference_mode():
             vectors, shares = self.refining(e_context, e_isolated)
-            if self.share < 1:
-                vectors = torch.lerp(normalize(e_isolated), normalize(vectors), self.share)
             refined[places] = vectors[: len(places)]
         for i, share in zip(places, shares.tolist(), strict=False):
             weights[i] = share
@@ -200,16 +191,15 @@ def load_refiner(release: Release, device: str, dtype: torch.dtype) -> Refiner:
     bases = {context_base: settings.get("context_base_sha256"), manifest.base: manifest.base_sha256}
     for base, digest in bases.items():
         check_base(base, digest, release.version)
-    parts = {n: release.file(n) if n in manifest.files else None for n in (ADAPTER, WEIGHTS, ISOLATED)}
-    if parts[ADAPTER] is None and parts[WEIGHTS] is None:
+    parts = {n: release.file(n) if n in manifest.files else None for n in (ADAPTER, ISOLATED)}
+    if parts[ADAPTER] is None:
         raise ReleaseError(f"{release.version}: {DCR} without a trained S_context")
     common: dict[str, Any] = {"device": device, "dtype": dtype, "max_pieces": settings["max_pieces"]}
     isolated = Encoder.for_inference(manifest.base, adapter=parts[ISOLATED], **common)
-    context = Encoder.for_inference(context_base, adapter=parts[ADAPTER], weights=parts[WEIGHTS], **common)
+    context = Encoder.for_inference(context_base, adapter=parts[ADAPTER], **common)
     stored = read_tensors(release.file(DCR))
     return Refiner(
         isolated,
         context_encoder(context, stored["tokens"], settings["window"]),
         refining_of(stored, isolated.dimension),
-        settings.get("context_share", 1.0),
     )

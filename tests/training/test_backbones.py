@@ -66,7 +66,7 @@ def runs(corpus: Path, semeval: Path, tmp_path_factory: pytest.TempPathFactory) 
     relating: dict[str, Any] = dict(
         data=corpus, epochs=1, pair_epochs=1, batch=8, dimension=6, pair_dimension=6, words=60,
     )  # fmt: skip
-    coding: dict[str, Any] = dict(data=mentions / "data", terms=mentions / "terms.tsv", epochs=1, rank=2)
+    coding: dict[str, Any] = dict(data=mentions / "data", terms=mentions / "terms.tsv", epochs=1)
     expanding: dict[str, Any] = dict(
         data=acronyms, dictionary=write_dictionary(root / "dictionary.tsv"), corpora="sdu22_scientific",
         usage_examples=False, layers=1, epochs=1, rank=2, rows=1, max_pieces=64, held_out=0.4,

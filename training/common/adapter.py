@@ -1,5 +1,5 @@
 """The trained part of an encoder: a low-rank adapter on its linear layers, or its whole layers, which are
-stored as they are, as the nearest low-rank adapter, or as 8-bit deltas.
+stored as they are, or as 8-bit deltas.
 """
 
 from __future__ import annotations
@@ -89,13 +89,6 @@ def adapter_tensors(model: nn.Module) -> dict[str, Tensor]:
     return tensors
 
 
-def only_linear(model: nn.Module) -> None:
-    """Freezes what an adapter cannot hold: only the weights of linear layers stay trainable."""
-    weights = {id(m.weight) for m in model.modules() if isinstance(m, nn.Linear)}
-    for parameter in model.parameters():
-        parameter.requires_grad_(parameter.requires_grad and id(parameter) in weights)
-
-
 def unchanged(base: nn.Module, trained: nn.Module) -> bool:
     """Whether training left every weight as it was in the base."""
     before = dict(base.named_parameters())
@@ -132,33 +125,3 @@ def changes_of(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The changes, in 32 bits, that `in_8_bits` stored."""
     deltas = {name.removesuffix(".delta"): t for name, t in tensors.items() if name.endswith(".delta")}
     return {n: with_changes(n, torch.zeros_like(t, dtype=torch.float32), tensors) for n, t in deltas.items()}
-
-
-def stored(base: nn.Module, trained: nn.Module, rank: int) -> dict[str, Tensor]:
-    """The change as `factored` with this rank, or with rank 0 as `quantized`, which holds any change."""
-    return factored(base, trained, rank) if rank else quantized(base, trained)
-
-
-def factored(base: nn.Module, trained: nn.Module, rank: int) -> dict[str, Tensor]:
-    """The adapter of this rank that is nearest to the change of the linear layers' weights: the first `rank`
-    singular directions of W_trained - W_base, both factors scaled alike, in 16 bits.
-
-    Unchanged layers are left out. Raises ValueError where biases, norms or embeddings changed, which an
-    adapter cannot hold (`only_linear` freezes them), or where nothing changed.
-    """
-    before, tensors = dict(base.named_parameters()), {}
-    linear = {f"{n}.weight" for n, m in trained.named_modules() if isinstance(m, nn.Linear)}
-    for name, parameter in trained.named_parameters():
-        change = parameter.detach().float().cpu() - before[name].detach().float().cpu()
-        if not bool(change.any()):
-            continue
-        if name not in linear:
-            raise ValueError(f"{name} changed, which an adapter cannot hold")
-        u, s, v = torch.linalg.svd(change, full_matrices=False)
-        root = s[:rank].sqrt()
-        layer = name.removesuffix(".weight")
-        tensors[f"{layer}.lora_a"] = (root[:, None] * v[:rank]).half().contiguous()
-        tensors[f"{layer}.lora_b"] = (u[:, :rank] * root).half().contiguous()
-    if not tensors:
-        raise ValueError("nothing was trained")
-    return tensors

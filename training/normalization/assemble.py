@@ -18,12 +18,10 @@ from torch import Tensor
 from models import terminology
 from models.encoder.base_files import base_digest
 from models.encoder.model import Encoder
-from models.encoder.weights import ADAPTER, merge_adapter
+from models.encoder.weights import merge_adapter
 from models.normalization.model import spelling_of
 from models.normalization.patient_phrases import Phrases
 from models.releases.manifest import Release, TrainingData
-from models.releases.store import open_release
-from models.releases.tensors import read_tensors
 from training.common.adapter import quantized
 from training.common.checkpoint import digest_of
 from training.common.codings.split import Split, listed, pts_by_term
@@ -62,19 +60,19 @@ def make(
         raise typer.BadParameter("training requires --data; --zero-shot and --like do without it")
     console.print(listed(split, pts_by_term(terminology.load())))
     terms = terminology.load(options.terms)
-    isolated = _encoder(settings.base, options.start_isolated, str(device))
-    adapter, seconds = adapter_of(options.start_isolated), 0.0
+    isolated, seconds = _encoder(settings.base, str(device)), 0.0
+    adapter: dict[str, Tensor] = {}
     if settings.phrase_epochs:
         phrases = taught_phrases(split, terms)
         adapter, seconds = phrase_adapter(settings, isolated, terms, phrases, split, run=run, device=device)
-        isolated = _encoder(settings.base, None, str(device))
+        isolated = _encoder(settings.base, str(device))
         merge_adapter(isolated.model, adapter)
     sources = _sources(terms, len(marked), with_phrases=settings.phrase_epochs > 0 or options.taught)
     network = IsolatedNetwork(isolated, terms)
     if settings.epochs:
-        trainee, loop = train(settings, options, terms, split, isolated, run=run, device=device)
+        trainee, loop = train(settings, terms, split, isolated, run=run, device=device)
         network, seconds = trainee.network, seconds + loop.seconds
-    parts, chosen = _finished(network, options, split, settings.seed, adapter)
+    parts, chosen = _finished(network, settings, options, split, adapter)
     configuration = _configuration(settings, options, len(terms))
     configuration |= {"training_seconds": round(seconds)} | chosen
     console.print(f"{len(terms)} terms, NIL below {configuration['nil_below']}")
@@ -94,10 +92,10 @@ def _sources(terms: Sequence[terminology.Term], reviewed: int, *, with_phrases: 
 
 def _finished(
     network: IsolatedNetwork,
+    settings: Settings,
     options: ReleaseOptions,
     split: Split,
-    seed: int,
-    start_isolated: Mapping[str, Tensor],
+    isolated: Mapping[str, Tensor],
 ) -> tuple[ReleaseParts, dict[str, Any]]:
     """The parts of a release over a trained network, and what was chosen on the mentions for its phrases and
     its NIL threshold.
@@ -105,24 +103,20 @@ def _finished(
     phrases: Phrases | None = None
     chosen: dict[str, Any] = {}
     if options.phrases:
-        phrases, chosen = phrases_of_training(network, split.train, seed)
-    taught_entries = (
-        entries(network.isolated, network.terms, options.taught_penalty) if options.taught else None
-    )
-    vote, share = options.vote, options.context_share
+        phrases, chosen = phrases_of_training(network, split.train, settings.seed)
+    taught_entries = entries(network.isolated, network.terms) if options.taught else None
     chosen |= options.searched()
-    model = network.model(options.k, phrases=phrases, taught=taught_entries, vote=vote, context_share=share)
+    model = network.model(options.k, phrases=phrases, taught=taught_entries, vote=options.vote)
     model.prior = options.prior
     if options.spelling:
         model.spelling = spelling_of(model.encoder, model.terms, model.taught)
     chosen |= calibrated(model, split.valid, options.nil_below)
-    trained = trained_files(network, adapter_of(options.start), start_isolated)
+    trained = trained_files(network, settings, isolated)
     return ReleaseParts(network.terms, network.vectors, phrases, taught_entries, trained), chosen
 
 
 def train(
     settings: Settings,
-    options: ReleaseOptions,
     terms: Sequence[terminology.Term],
     split: Split,
     isolated: Encoder,
@@ -132,10 +126,10 @@ def train(
 ) -> tuple[RefiningTrainee, TrainingLoop]:
     """A whole run with its curve printed; the trainee ends with the weights of the best epoch."""
     # S_context is copied and moved to the device by the loop.
-    context = _encoder(settings.base_of_context, options.start, "cpu")
+    context = _encoder(settings.base_of_context, "cpu")
     trainee = RefiningTrainee(settings, Encoders(isolated, context), terms, split, device)
     console.print(f"{len(trainee.data)} training mentions, {len(split.valid)} for validation")
-    digest = digest_of([*terms, *split.train, *split.valid, options.start, options.start_isolated])
+    digest = digest_of([*terms, *split.train, *split.valid])
     loop = TrainingLoop(trainee, asdict(settings) | {"data": digest}, run)
     loop.run()
     return trainee, loop
@@ -175,15 +169,9 @@ def phrases_of_training(
     return phrases, {"phrases_at_least": at_least, "phrases": [e._asdict() for e in grid]}
 
 
-def adapter_of(release: Path | None) -> dict[str, Tensor]:
-    """The adapter of a release's encoder; nothing without a release."""
-    return read_tensors(open_release(release).file(ADAPTER)) if release else {}
-
-
-def _encoder(base: str, start: Path | None, device: torch.device | str) -> Encoder:
+def _encoder(base: str, device: torch.device | str) -> Encoder:
     """A copy, because the loaded weights are shared."""
-    adapter = open_release(start).file(ADAPTER) if start else None
-    encoder = Encoder.load(base, device=str(device), max_pieces=MAX_PIECES, adapter=adapter)
+    encoder = Encoder.load(base, device=str(device), max_pieces=MAX_PIECES)
     return Encoder(copy.deepcopy(encoder.model), encoder.tokenizer, encoder.max_pieces)
 
 

@@ -31,8 +31,6 @@ class Example:
     """what S_context reads; None without context"""
     gold_rows: tuple[int, ...]
     """the gold terms"""
-    synonym_rows: tuple[int, ...]
-    """the terms that count as gold with --synonyms"""
     right_rows: tuple[int, ...]
     """all terms of a right preferred term: none of them is a negative"""
 
@@ -56,7 +54,7 @@ def examples(golds: Sequence[GoldCoding], terms: Sequence[Term], context: Encode
     for gold, mention, pieces in zip(known, queries, marked_sentences(context, queries), strict=True):
         gold_rows = tuple(row for t in gold.terms for row in by_name.get(t.lower(), ()))
         right = tuple(row for pt in sorted(right_terms(gold, by_term)) for row in by_pt[pt])
-        result.append(Example(mention, pieces, gold_rows, right, right))
+        result.append(Example(mention, pieces, gold_rows, right))
     return result
 
 

@@ -25,9 +25,6 @@ from training.common.precision import mixed
 from training.normalization.data import Example
 from training.normalization.settings import Settings
 
-#: Rank of S_isolated's adapter where S_context is trained whole.
-ISOLATED_RANK = 16
-
 
 class Encoders(NamedTuple):
     """S_isolated and S_context before training."""
@@ -41,13 +38,10 @@ class IsolatedNetwork:
 
     def __init__(self, isolated: Encoder, terms: Sequence[Term]) -> None:
         self.isolated, self.terms = isolated, list(terms)
-        self.embed_terms()
+        self.vectors = isolated.embed([t.llt for t in self.terms]).clone()
+        """(terms, d) unit vectors of S_isolated on the CPU"""
 
-    def embed_terms(self) -> None:
-        """Sets `vectors`, (terms, d) unit vectors of S_isolated on the CPU."""
-        self.vectors = self.isolated.embed([t.llt for t in self.terms]).clone()
-
-    def refiner(self, share: float = 1.0) -> Refiner | None:
+    def refiner(self) -> Refiner | None:
         """None: vectors are not refined by sentences."""
         return None
 
@@ -58,7 +52,6 @@ class IsolatedNetwork:
         phrases: Phrases | None = None,
         taught: Phrases | None = None,
         vote: float = 0.0,
-        context_share: float = 1.0,
     ) -> NormalizationModel:
         """The network as it is served."""
         return NormalizationModel(
@@ -67,7 +60,7 @@ class IsolatedNetwork:
             self.vectors,
             k=k,
             nil_below=nil_below,
-            refiner=self.refiner(context_share),
+            refiner=self.refiner(),
             phrases=phrases,
             taught=taught,
             vote=vote,
@@ -75,38 +68,33 @@ class IsolatedNetwork:
 
 
 class RefiningNetwork(IsolatedNetwork):
-    """S_context, M_K and M_Q, and S_isolated, which is frozen without --isolated."""
+    """S_context, M_K and M_Q, which are trained, and S_isolated, which is frozen."""
 
     def __init__(
         self, encoders: Encoders, terms: Sequence[Term], settings: Settings, device: torch.device
     ) -> None:
-        """Copies of the encoders are trained. S_isolated must be on the device."""
+        """A copy of S_context is trained. S_isolated must be on the device."""
         self.device = device
-        self.trains_isolated, self._precision = settings.isolated, settings.precision
+        self._precision = settings.precision
         isolated, context = encoders
         own = Encoder(copy.deepcopy(context.model), context.tokenizer, context.max_pieces)
-        self.context = trainable(context_encoder(own, None, settings.window), settings.rank)
+        self.context = trainable(context_encoder(own, None, settings.window), 0)
         extended_embedding(self.context).rows.requires_grad_(True)
-        if settings.isolated:
-            isolated = trainable(isolated, settings.rank or ISOLATED_RANK)
-            isolated.model.eval()
         self.refining = DynamicContextRefining(isolated.dimension)
         self._frozen_vectors: dict[str, Tensor] = {}
         super().__init__(isolated, terms)
 
     def modules(self) -> list[nn.Module]:
         """The modules that are trained."""
-        trained = [self.context.model, self.refining]
-        return [*trained, self.isolated.model] if self.trains_isolated else trained
+        return [self.context.model, self.refining]
 
-    def refiner(self, share: float = 1.0) -> Refiner:
+    def refiner(self) -> Refiner:
         """Encoders and matrices as for serving: the matrices on the CPU."""
-        return Refiner(self.isolated, self.context, copy.deepcopy(self.refining).cpu(), share)
+        return Refiner(self.isolated, self.context, copy.deepcopy(self.refining).cpu())
 
     def refined(self, batch: Sequence[Example]) -> Tensor:
         """e' (batch, d) with gradients, e_isolated where there is no context."""
-        surfaces = [e.query.surface for e in batch]
-        e_isolated = self._embedded(surfaces) if self.trains_isolated else self._frozen(surfaces)
+        e_isolated = self._frozen([e.query.surface for e in batch])
         inside = [i for i, e in enumerate(batch) if e.pieces is not None]
         if not inside:
             return e_isolated
@@ -116,9 +104,7 @@ class RefiningNetwork(IsolatedNetwork):
         return e_isolated.index_copy(0, torch.tensor(inside, device=refined.device), refined)
 
     def term_vectors(self, rows: Sequence[int]) -> Tensor:
-        """(rows, d) on the device, with gradients where S_isolated is trained."""
-        if self.trains_isolated:
-            return self._embedded([self.terms[r].llt for r in rows])
+        """(rows, d) on the device."""
         return self.vectors[list(rows)].to(self.device)
 
     def _frozen(self, surfaces: Sequence[str]) -> Tensor:
@@ -128,10 +114,3 @@ class RefiningNetwork(IsolatedNetwork):
             # A copy: tensors computed in inference mode cannot be saved for a gradient.
             self._frozen_vectors |= dict(zip(new, self.isolated.mean_pooled(new).clone(), strict=True))
         return torch.stack([self._frozen_vectors[s] for s in surfaces]).to(self.device)
-
-    def _embedded(self, texts: Sequence[str]) -> Tensor:
-        """(texts, d) of the trained S_isolated, with gradients."""
-        limit = self.isolated.max_pieces - 2
-        encoded = self.isolated.tokenizer(list(texts), add_special_tokens=False, verbose=False)
-        with mixed(self._precision, self.device):
-            return pool_with_gradients(self.isolated, [ids[:limit] for ids in encoded["input_ids"]])

@@ -14,7 +14,8 @@ from torch import Tensor
 
 from models import terminology
 from models.encoder.base_files import base_digest
-from models.encoder.weights import ADAPTER, WEIGHTS
+from models.encoder.model import Encoder
+from models.encoder.weights import ADAPTER
 from models.normalization import patient_phrases
 from models.normalization.context_refining import DCR, ISOLATED, stored_tensors
 from models.normalization.model import PHRASE_VECTORS, PHRASES, TAUGHT, TAUGHT_VECTORS, NormalizationModel
@@ -22,11 +23,12 @@ from models.normalization.packed_vectors import PackedVectors
 from models.normalization.patient_phrases import Phrases
 from models.releases.manifest import Release, Score, TrainingData
 from models.types import Query
-from training.common.adapter import adapter_tensors, files
+from training.common.adapter import in_8_bits, trained_state
 from training.common.publish import publish_release
 from training.evaluation.evaluate import manifest_scores
 from training.evaluation.normalization import SIDER
 from training.normalization.network import IsolatedNetwork, RefiningNetwork
+from training.normalization.settings import Settings
 
 #: Pieces of a term or a mention.
 MAX_PIECES = 64
@@ -82,29 +84,17 @@ class ReleaseParts:
         return f"{'trained' if self.trained else 'zero-shot'} sentence encoder over a terminology"
 
 
-def trained_files(network: IsolatedNetwork, start: Adapter, start_isolated: Adapter) -> dict[str, Any]:
-    """File name to stored_tensors, in 16 bits; an adapter that S_context or S_isolated began with is
-    included. Of a network without S_context the adapter of S_isolated is the only one.
+def trained_files(network: IsolatedNetwork, settings: Settings, isolated: Adapter) -> dict[str, Any]:
+    """File name to tensors: the matrices of the refining, and what training changed of S_context in 8 bits;
+    `isolated`, the change of S_isolated, which is the only one of a network without S_context.
     """
     if not isinstance(network, RefiningNetwork):
-        return {ADAPTER: dict(start_isolated)} if start_isolated else {}
-    trained = {DCR: stored_tensors(network.refining, network.context)}
-    encoder = files(network.context.model)
-    if WEIGHTS in encoder:
-        trained[WEIGHTS] = encoder[WEIGHTS]
-    else:
-        trained[ADAPTER] = joined(start, encoder[ADAPTER])
-    isolated = joined(start_isolated, adapter_tensors(network.isolated.model))
-    return trained | ({ISOLATED: isolated} if isolated else {})
-
-
-def joined(one: Adapter, other: Adapter) -> dict[str, Tensor]:
-    """The adapter that adds what both add: b a + b' a' = [b b'] [a ; a']."""
-    result = {**one, **other}
-    for name in one.keys() & other.keys():
-        dim = 0 if name.endswith(".lora_a") else 1
-        result[name] = torch.cat([one[name].half(), other[name].half()], dim).contiguous()
-    return result
+        return {ADAPTER: dict(isolated)} if isolated else {}
+    before = dict(Encoder.load(settings.base_of_context).model.named_parameters())
+    after = {n: p for n, p in trained_state(network.context.model).items() if n in before}
+    changes = in_8_bits({name: p - before[name].detach().cpu() for name, p in after.items()})
+    trained = {DCR: stored_tensors(network.refining, network.context), ADAPTER: changes}
+    return trained | ({ISOLATED: dict(isolated)} if isolated else {})
 
 
 def publish(

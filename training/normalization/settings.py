@@ -15,14 +15,16 @@ from training.common.precision import PrecisionOption
 
 #: Share of the right codings that the rule for NIL may lose on the terms it is fitted on.
 ALLOWED_LOSS = 0.1
+#: Subtracted from the cosine of a phrase of the teaching corpus.
+TAUGHT_PENALTY = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What determines the weights of a run; `make train` has the settings of the bundled release.
 
-    The defaults are the paper's: cosine embedding loss with a random term of another preferred term for each
-    positive, S_isolated frozen.
+    The paper's loss: cosine embedding, with a random term of another preferred term for each positive, and a
+    frozen S_isolated.
     """
 
     base: Annotated[str, typer.Option(help="`mini`, a hub name or a path")] = "mini"
@@ -35,30 +37,10 @@ class Settings:
             "that a release reads the mention alone",
         ),
     ] = 20
-    rank: Annotated[int, typer.Option(help="rank of S_context's adapter; 0: train all its weights")] = 16
     lr: Annotated[float, typer.Option(help="peak learning rate of the one-cycle schedule")] = 3e-4
     batch: Annotated[int, typer.Option(help="mentions of a batch")] = 32
     seed: Annotated[int, typer.Option(help="seed of weights, order and negatives")] = 42
     window: Annotated[int, typer.Option(help="word pieces of a sentence that S_context reads")] = 16
-    in_batch: Annotated[
-        bool, typer.Option(help="loss: softmax over the terms of a batch, not the cosine embedding loss")
-    ] = False
-    all_terms: Annotated[bool, typer.Option(help="loss: softmax over all terms")] = False
-    temperature: Annotated[float, typer.Option(help="temperature of the softmax")] = 0.05
-    hard_negatives: Annotated[
-        bool, typer.Option(help="use one of the nearest wrong terms, searched before each epoch, as negative")
-    ] = False
-    synonyms: Annotated[
-        bool, typer.Option(help="use all lowest-level terms of the right preferred term as positives")
-    ] = False
-    swap: Annotated[
-        float,
-        typer.Option(
-            help="share of mentions that are replaced by a term in their sentence, drawn anew in each epoch; "
-            "the positives are the other terms of its preferred term"
-        ),
-    ] = 0.0
-    isolated: Annotated[bool, typer.Option(help="also train S_isolated, with an adapter")] = False
     phrase_epochs: Annotated[
         int,
         typer.Option(
@@ -90,9 +72,6 @@ class ReleaseOptions:
     taught: Annotated[
         bool, typer.Option(help="search the phrases of the teaching corpus in addition to the terms")
     ] = True
-    taught_penalty: Annotated[float, typer.Option(min=0, help="subtracted from such a phrase's cosine")] = (
-        0.05
-    )
     vote: Annotated[
         float,
         typer.Option(
@@ -106,15 +85,6 @@ class ReleaseOptions:
             min=0, help="added to the cosine for each level of a preferred term's estimated frequency, 0 to 5"
         ),
     ] = 0.0
-    context_share: Annotated[
-        float,
-        typer.Option(
-            min=0,
-            max=1,
-            help="weight of the mention's vector refined by its sentence, in the mean with its own vector; "
-            "1: the refined one alone, as in the paper",
-        ),
-    ] = 1.0
     spelling: Annotated[
         bool, typer.Option(help="correct misspelled words of mentions to words of terms and phrases")
     ] = True
@@ -126,15 +96,8 @@ class ReleaseOptions:
             help="with --calibrate: share of right codings that may become NIL on the fitting data",
         ),
     ] = ALLOWED_LOSS
-    start: Annotated[
-        Path | None, typer.Option(exists=True, help="release whose adapter S_context is initialised with")
-    ] = None
-    start_isolated: Annotated[
-        Path | None,
-        typer.Option(exists=True, help="release whose adapter S_isolated (also for the terms) starts with"),
-    ] = None
 
     def searched(self) -> dict[str, float | bool]:
         """How mentions are searched, as a release's configuration has it."""
-        names = ("taught_penalty", "vote", "prior", "context_share", "spelling")
-        return {name: getattr(self, name) for name in names}
+        chosen = {name: getattr(self, name) for name in ("vote", "prior", "spelling")}
+        return {"taught_penalty": TAUGHT_PENALTY, **chosen}

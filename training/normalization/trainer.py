@@ -1,4 +1,4 @@
-"""Dynamic Context Refining (CONORM-EN) in training: S_context, M_K and M_Q; S_isolated is frozen by default.
+"""Dynamic Context Refining (CONORM-EN) in training: S_context, M_K and M_Q; S_isolated is frozen.
 
 AdamW with a one-cycle rate; the epoch with the best validation accuracy is kept (with one prediction for each
 mention that is the paper's micro F1).
@@ -7,12 +7,11 @@ mention that is the paper's micro F1).
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
 
-from models.encoder.faiss_index import CosineIndex
 from models.normalization.model import NormalizationModel
 from models.terminology import Term
 from training.common import UserError
@@ -21,9 +20,9 @@ from training.common.codings.split import Split, pts_by_term, query, right_terms
 from training.common.corpora import GoldCoding
 from training.common.loop import Trainee, steps_of
 from training.normalization.data import Example, examples
-from training.normalization.losses import cosine_embedding, softmax_loss
+from training.normalization.losses import cosine_embedding
 from training.normalization.network import Encoders, RefiningNetwork
-from training.normalization.sampling import NEAREST, TermSampler
+from training.normalization.sampling import random_negatives
 from training.normalization.settings import Settings
 
 #: Batches out of which sentences of similar length are put together.
@@ -51,15 +50,14 @@ class RefiningTrainee(Trainee):
         self.network = RefiningNetwork(encoders, terms, settings, self.device)
         self.validation = split.valid
         data = examples(split.train, terms, self.network.context)
-        # With S_isolated frozen, a mention without context has nothing to train.
-        self.data = data if settings.isolated else [e for e in data if e.pieces is not None]
+        # A mention without context has nothing to train, as S_isolated is frozen.
+        self.data = [e for e in data if e.pieces is not None]
         if not self.data:
             raise UserError("no training mention has both a sentence and a term that the terminology knows")
         if any(len({*e.right_rows}) == len(terms) for e in self.data) or len({t.pt for t in terms}) == 1:
             raise UserError(
                 "a training mention needs a wrong term too: the terminology has no other preferred term"
             )
-        self._sampler = TermSampler(terms)
         self.optimizer = torch.optim.AdamW(self.parameters(), lr=settings.lr, fused=True)
         self.schedule = torch.optim.lr_scheduler.OneCycleLR(
             self.optimizer,
@@ -72,17 +70,15 @@ class RefiningTrainee(Trainee):
 
     def epoch(self, number: int) -> dict[str, float]:
         rng = random.Random(self.settings.seed * SEED_STEP + number)
-        data = self.swapped(self.data, rng)
+        negatives = random_negatives(self.data, len(self.network.terms), rng)
         batches = length_batches(
-            list(zip(data, self.negatives(data, rng), strict=True)),
+            list(zip(self.data, negatives, strict=True)),
             size=self.settings.batch,
             pool=POOL,
             length=lambda pair: len(pair[0].pieces or ()),
             rng=rng,
         )
-        losses = self.one_pass(batches, lambda batch: self.loss(batch, rng), number)
-        self._update_terms()
-        return losses
+        return self.one_pass(batches, lambda batch: self.loss(batch, rng), number)
 
     def validate(self, number: int) -> dict[str, float]:
         """None where no validation mention has a term: then the last epoch is kept."""
@@ -92,53 +88,11 @@ class RefiningTrainee(Trainee):
         right, weight = accuracy(self.network.model(), self.validation)
         return {"acc@1": right, "context weight": weight}
 
-    def load_weights(self, weights: Sequence[Mapping[str, Tensor]]) -> None:
-        super().load_weights(weights)
-        self._update_terms()
-
-    def swapped(self, data: Sequence[Example], rng: random.Random) -> list[Example]:
-        """The examples of an epoch: some mentions are replaced by terms (`--swap`)."""
-        return self._sampler.replaced(data, self.settings.swap, self.network.context, rng)
-
-    def negatives(self, data: Sequence[Example], rng: random.Random) -> list[int]:
-        """For each example a row whose preferred term is another."""
-        if not self.settings.hard_negatives:
-            return self._sampler.random_negatives(data, rng)
-        vectors, _ = self.network.refiner().embed([e.query for e in data])
-        _, nearest = CosineIndex(self.network.vectors.numpy()).search(vectors.numpy(), NEAREST)
-        return self._sampler.hard_negatives(data, nearest.tolist(), rng)
-
     def loss(self, batch: Sequence[Pair], rng: random.Random) -> Tensor:
         """Of a batch of examples with their negatives; the positives are drawn here."""
-        settings = self.settings
-        data, negatives = [e for e, _ in batch], [n for _, n in batch]
-        refined = self.network.refined(data)
-        positives = [rng.choice(self._positives(e)) for e in data]
-        if not (settings.in_batch or settings.all_terms):
-            vectors = self.network.term_vectors
-            return cosine_embedding(refined, vectors(positives), vectors(negatives))
-        rows = list(range(len(self.network.terms)))
-        if settings.in_batch:
-            rows = sorted({*positives, *(negatives if settings.hard_negatives else ())})
-        terms = self.network.vectors if settings.all_terms else self.network.term_vectors(rows)
-        positive = self._mask(rows, [self._positives(e) for e in data])
-        right = self._mask(rows, [e.right_rows for e in data])
-        return softmax_loss(refined, terms.to(self.device), positive, right, settings.temperature)
-
-    def _mask(self, rows: Sequence[int], chosen: Sequence[Sequence[int]]) -> Tensor:
-        """(examples, rows), True where an example's chosen rows have the row."""
-        column = {row: i for i, row in enumerate(rows)}
-        mask = torch.zeros(len(chosen), len(rows), dtype=torch.bool)
-        for i, example_rows in enumerate(chosen):
-            mask[i, [column[r] for r in example_rows if r in column]] = True
-        return mask.to(self.device)
-
-    def _positives(self, example: Example) -> tuple[int, ...]:
-        return example.synonym_rows if self.settings.synonyms else example.gold_rows
-
-    def _update_terms(self) -> None:
-        if self.settings.isolated:
-            self.network.embed_terms()
+        positives = [rng.choice(example.gold_rows) for example, _ in batch]
+        refined, vectors = self.network.refined([example for example, _ in batch]), self.network.term_vectors
+        return cosine_embedding(refined, vectors(positives), vectors([row for _, row in batch]))
 
 
 def accuracy(model: NormalizationModel, golds: Sequence[GoldCoding]) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from models import terminology
 from models.encoder.model import Encoder
-from models.encoder.weights import ADAPTER, WEIGHTS
+from models.encoder.weights import ADAPTER
 from models.normalization.context_refining import DCR, ISOLATED
 from models.normalization.model import NormalizationModel
 from models.normalization.patient_phrases import Phrases
@@ -66,13 +66,13 @@ def over_terms(
     model = NormalizationModel.load(release, device=str(device))
     vectors = model.encoder.embed([t.llt for t in terms])
     phrases = model.phrases.within(terms) if model.phrases else None
-    names = {ADAPTER, WEIGHTS, ISOLATED, DCR} & manifest.files.keys()
+    names = {ADAPTER, ISOLATED, DCR} & manifest.files.keys()
     trained = {name: read_tensors(release.file(name)) for name in names}
     # The curves, and what its rule for NIL does, are of the release's own terms.
     curves = {"risk_coverage", "phrases", "nil_calibration"}
     configuration = {k: v for k, v in manifest.configuration.items() if k not in curves}
     configuration |= {"terms": len(terms), "like": release.version} | options.searched()
-    taught = entries(model.encoder, terms, options.taught_penalty) if options.taught else None
+    taught = entries(model.encoder, terms) if options.taught else None
     return publish(
         ReleaseParts(terms, vectors, phrases, taught, trained),
         configuration,

@@ -79,18 +79,6 @@ def test_a_context_equal_to_the_mention_has_weight_one_half_for_any_matrices() -
     assert weight.tolist() == pytest.approx([0.5] * 4)
 
 
-def test_the_share_mixes_the_refined_vector_with_the_mentions_own(tiny_bert: str) -> None:
-    queries = [query("My pain is bad.", "pain"), query("rash", "rash")]
-    refiner = refiner_of(tiny_bert)
-    alone, refined = refiner.isolated.embed(["pain", "rash"]), refiner.embed(queries)[0]
-    refiner.share = 0.25
-    mixed, weights = refiner.embed(queries)
-    expected = 0.75 * alone[0] + 0.25 * refined[0] / refined[0].norm()
-    torch.testing.assert_close(mixed[0], expected, atol=1e-5, rtol=0)
-    torch.testing.assert_close(mixed[1], refined[1])
-    assert weights[0] is not None
-
-
 def test_the_sentence_has_the_two_tokens_around_the_mention(tiny_bert: str) -> None:
     context = context_encoder_of(tiny_bert)
     (pieces,) = marked_sentences(context, [query("The drug. My pain is bad. The end.", "pain")])

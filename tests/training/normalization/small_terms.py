@@ -40,7 +40,6 @@ GOLDS = [
 def settings(**changes: Any) -> Settings:
     small: dict[str, Any] = {
         "epochs": 2,
-        "rank": 4,
         "lr": 3e-3,
         "batch": 4,
         "window": 40,

@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 import typer
-from safetensors.torch import load_file
 
 from models import terminology
 from models.normalization.model import NormalizationModel
@@ -34,19 +32,16 @@ def folder(tmp_path: Path) -> Path:
 
 def published(folder: Path, base: str, **options: Any) -> Path:
     """The directory of the release that the program writes."""
-    common: dict[str, Any] = {"data": folder / "data", "terms": folder / "terms.tsv", "epochs": 1, "rank": 2}
+    common: dict[str, Any] = {"data": folder / "data", "terms": folder / "terms.tsv", "epochs": 1}
     output = folder / f"out{len(list(folder.iterdir()))}"
     main(output=output, base=base, **common | options)
     (path,) = (output / "normalization").iterdir()
     return path
 
 
-@pytest.mark.parametrize("options", [{}, {"isolated": True}, {"rank": 0}], ids=str)
-def test_the_program_publishes_a_release_that_reads_the_sentence(
-    folder: Path, tiny_bert: str, options: dict[str, Any]
-) -> None:
-    release = open_release(published(folder, tiny_bert, **options))
-    assert ("isolated.safetensors" in release.manifest.files) is ("isolated" in options)
+def test_the_program_publishes_a_release_that_reads_the_sentence(folder: Path, tiny_bert: str) -> None:
+    release = open_release(published(folder, tiny_bert))
+    assert "isolated.safetensors" not in release.manifest.files
     coverage = [row["coverage"] for row in release.manifest.configuration["risk_coverage"]]
     assert coverage == sorted(coverage, reverse=True)
     loaded = load(release, dtype="float32")
@@ -82,16 +77,6 @@ def test_a_release_without_s_context_reads_the_mention_alone(folder: Path, tiny_
     assert load(other, dtype="float32").model.predict([Query("hurts", 0, 5, "hurts")]) == [alone]
 
 
-def test_a_release_can_begin_with_anothers_adapter(folder: Path, tiny_bert: str) -> None:
-    first = published(folder, tiny_bert)
-    second = open_release(published(folder, tiny_bert, start=first, start_isolated=first))
-    one, other = load_file(first / "adapter.safetensors"), load_file(second.file("adapter.safetensors"))
-    assert all(other[n].numel() == 2 * t.numel() for n, t in one.items())
-    isolated = load_file(second.file("isolated.safetensors"))
-    assert all(torch.equal(isolated[n], t) for n, t in one.items())
-    assert load(second, dtype="float32").passes_canary()
-
-
 def test_a_release_with_matrices_but_no_trained_context_is_refused(folder: Path, tiny_bert: str) -> None:
     release = open_release(published(folder, tiny_bert))
     files = {n: f for n, f in release.manifest.files.items() if n != "adapter.safetensors"}
@@ -100,7 +85,7 @@ def test_a_release_with_matrices_but_no_trained_context_is_refused(folder: Path,
         load(release, dtype="float32")
 
 
-@pytest.mark.parametrize("options", [{}, {"isolated": True}, {"rank": 0}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"phrase_epochs": 1}], ids=str)
 def test_other_terms_are_coded_to_with_the_same_encoders(
     folder: Path, tiny_bert: str, options: dict[str, Any]
 ) -> None:

@@ -35,6 +35,7 @@ from training.common.precision import Precision, mixed
 from training.normalization.data import rows_by_pt
 from training.normalization.losses import softmax_loss
 from training.normalization.phrases.misspelling import misspelled
+from training.normalization.settings import TAUGHT_PENALTY
 from training.normalization.trainer import SEED_STEP
 from training.teaching.batches import MARKED
 from training.teaching.readers import codings, phrases
@@ -77,7 +78,7 @@ def taught_phrases(split: Split, terms: Sequence[Term]) -> list[Phrase]:
     return [Phrase(*pair) for pair in sorted(pairs)]
 
 
-def entries(isolated: Encoder, terms: Sequence[Term], penalty: float) -> Phrases:
+def entries(isolated: Encoder, terms: Sequence[Term]) -> Phrases:
     """The phrases of the teaching corpus as they are searched beside the terms, without those that are hardly
     another text for S_isolated than a name or an earlier phrase of their preferred term.
     """
@@ -88,9 +89,8 @@ def entries(isolated: Encoder, terms: Sequence[Term], penalty: float) -> Phrases
     for pt, own in _places(found).items():
         kept += [own[i] for i in distinct(vectors[own], named[rows[pt]])]
     kept.sort()
-    return Phrases(
-        tuple(found[i].words for i in kept), tuple(found[i].pt for i in kept), vectors[kept], -2.0, penalty
-    )
+    texts, pts = tuple(found[i].words for i in kept), tuple(found[i].pt for i in kept)
+    return Phrases(texts, pts, vectors[kept], -2.0, TAUGHT_PENALTY)
 
 
 def _places(found: Sequence[Phrase]) -> dict[str, list[int]]:
