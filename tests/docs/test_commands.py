@@ -49,10 +49,10 @@ def is_run_here(command: Command) -> bool:
 
 
 @cache
-def help_of(module: str) -> str:
-    """What `python -m module --help` prints."""
+def help_of(module: str, *more: str) -> str:
+    """What `python -m module ... --help` prints."""
     out = io.StringIO()
-    arguments, sys.argv = sys.argv, [module, "--help"]
+    arguments, sys.argv = sys.argv, [module, *more, "--help"]
     try:
         with (
             contextlib.redirect_stdout(out), contextlib.suppress(SystemExit), warnings.catch_warnings(),
@@ -102,6 +102,9 @@ def check(words: Sequence[str], options: Sequence[str]) -> None:
             assert set(options) <= options_of(name, *more[:1])
         case ["python", "-m", "pytest", *files]:
             assert all((ROOT / file).exists() for file in files)
+        case ["python", "-m", "training", task, *_]:
+            assert f" {task} [OPTIONS]" in help_of("training", task)
+            assert set(options) <= set(re.findall(r"--[a-z][a-z0-9-]*", help_of("training", task)))
         case ["python", "-m", module, *_]:
             assert importlib.util.find_spec(module) is not None
             if options:

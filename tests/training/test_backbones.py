@@ -25,14 +25,15 @@ from tests.training.acronym.corpus import write_corpus as write_acronyms
 from tests.training.acronym.corpus import write_dictionary
 from tests.training.idiom.conftest import semeval
 from tests.training.normalization.small_terms import write_corpus as write_mentions
+from tests.training.recipes import runs as recipe_runs
 from tests.training.summarization.short_pairs import write_corpus as write_questions
 from training.acronym.__main__ import main as acronym
 from training.common import publish
 from training.evaluation.idiom import PRIMARY, STS
-from training.idiom.__main__ import main as idiom
 from training.idiom.trainer import IdiomTrainee
 from training.ner.__main__ import main as ner
 from training.normalization.__main__ import main as normalization
+from training.recipes.recipe import task_names
 from training.relation.__main__ import main as relation
 from training.summarization.__main__ import main as summarization
 
@@ -41,7 +42,7 @@ __all__ = ["semeval"]
 pytestmark = pytest.mark.usefixtures("tiny_bundled")
 DEVICE = os.environ.get("PV_TEST_DEVICE", "cpu")
 TEXTS = ["Zoloft caused rash on day 3.", "a pain with PD", "Is it ok? Tea."]
-Run = Callable[..., None]
+Run = Callable[..., object]
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +85,7 @@ def runs(corpus: Path, semeval: Path, tmp_path_factory: pytest.TempPathFactory) 
             "normalization": lambda base, **more: normalization(base=base, **coding | plain | more),
             "relation": lambda base, **more: relation(base=base, **relating | plain | more),
             "acronym": lambda base, **more: acronym(base=base, **expanding | plain | more),
-            "idiom": lambda base, **more: idiom(base=base, **comparing | plain | more),
+            "idiom": lambda base, **more: recipe_runs.made("idiom", base=base, **comparing | plain | more),
             "summarization": lambda base, **more: summarization(backbone=base, **asking | plain | more),
         }
 
@@ -142,7 +143,8 @@ def test_a_release_is_measured_on_the_device_of_the_run(
     task: str, runs: dict[str, Run], bases: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The same processor under another name: tensors are where they were, and the name can be followed.
-    monkeypatch.setattr(f"training.{task}.__main__.device_of", lambda name: torch.device("cpu", 0))
+    program = recipe_runs.__name__ if task in task_names() else f"training.{task}.__main__"
+    monkeypatch.setattr(f"{program}.device_of", lambda name: torch.device("cpu", 0))
     places: list[str] = []
 
     def following(name: str) -> Any:

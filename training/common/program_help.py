@@ -12,12 +12,19 @@ from training.common import UserError
 
 
 def run_program(main: Callable[..., None]) -> None:
-    """Runs the command line of a program; its description is the docstring of the module of `main`. What the
-    user can act on, such as a file that is missing, is printed in one line, with exit code 1.
+    """Runs the command line of a program as `reported`; its description is the docstring of the module of
+    `main`.
     """
     main.__doc__ = help_text(sys.modules[main.__module__].__doc__ or "")
+    reported(lambda: typer.run(main))
+
+
+def reported(run: Callable[[], object]) -> None:
+    """Calls `run`. What the user can act on, such as a file that is missing, is printed in one line, with
+    exit code 1.
+    """
     try:
-        typer.run(main)
+        run()
     except Exception as error:
         if not isinstance(error, _reported_errors()):
             raise

@@ -16,7 +16,7 @@ from models.encoder.added_tokens import ExtendedEmbedding
 from models.encoder.base_files import base_digest
 from models.idiom.model import LAST, TOKENS
 from models.releases.manifest import Release, TrainingData
-from training.common import adapter
+from training.common import UserError, adapter
 from training.common.corpora import CorpusError
 from training.common.loop import TrainingLoop
 from training.common.publish import publish_release
@@ -24,7 +24,7 @@ from training.evaluation.evaluate import manifest_scores
 from training.evaluation.idiom import FOLDER, halves, read_pairs
 from training.idiom.data import read_groups, split_by_expression, written_groups
 from training.idiom.settings import Settings
-from training.idiom.trainer import IdiomTrainee
+from training.idiom.trainer import MOST_STS_LOST, IdiomTrainee
 from training.teaching.batches import PARTS
 from training.teaching.readers import idioms, teaching_source
 
@@ -74,14 +74,15 @@ def make(
     output: Path,
     run: Path | None = None,
     device: torch.device | str = "cpu",
-) -> Release | None:
-    """Trains, scores, and writes a release under `output`; None where no epoch was kept and the untrained
-    model is no better than the base.
+) -> Release:
+    """Trains, scores, and writes a release under `output`. Raises UserError where no epoch was kept and the
+    untrained model is no better than the base.
     """
     trainee, loop = train(settings, data, run, device)
     # Tokens whose embeddings are those of paraphrases are worth a release without any training.
     if loop.best is None and not settings.paraphrase:
-        return None
+        limit = f"loses at most {MOST_STS_LOST} of Spearman on STS"
+        raise UserError(f"no epoch is better and {limit}: nothing is published")
     with tempfile.TemporaryDirectory(prefix="idiom-") as name:
         write_files(trainee, Path(name))
         return _published(Path(name), trainee, round(loop.seconds), data, output)

@@ -1,50 +1,30 @@
-"""Settings of a run of idiom-aware vectors; the fields are the options of `python -m training.idiom`."""
+"""Settings of a run of idiom-aware vectors; training/recipes/idiom.toml has the reason of each."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-import typer
+from pydantic import Field
 
-from models.idiom.model import LAST
-from training.common.arguments import any_of
-from training.common.precision import PrecisionOption
-
-Corpus = Literal["semeval", "written"]
+from training.common.precision import Precision
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What determines the weights of a run."""
+    """What determines the weights of a run; the defaults are those of the recipe."""
 
-    base: Annotated[str, typer.Option(help="`mini`, a hub name or a path")] = "mini"
-    corpus: Annotated[
-        Corpus,
-        typer.Option(help="semeval: the training part of SemEval-2022; written: the teaching corpus"),
-    ] = "semeval"
-    language: Annotated[
-        str, typer.Option(callback=any_of("EN", "PT"), help="EN, or PT with a multilingual base")
-    ] = "EN"
-    pooling: Annotated[
-        str,
-        typer.Option(
-            callback=any_of("last", "last_two"), help="layers to average: last, or last_two as in the paper"
-        ),
-    ] = LAST
-    paraphrase: Annotated[
-        bool, typer.Option(help="initialise each token by the vector of its right paraphrase")
-    ] = True
-    epochs: Annotated[int, typer.Option(help="passes over the training rows")] = 6
-    rank: Annotated[int, typer.Option(help="rank of the adapter; 0: train all weights, with --lr 2e-5")] = 16
-    lr: Annotated[float, typer.Option(help="learning rate; 2e-5 in the paper, which trains all weights")] = (
-        3e-4
-    )
-    batch: Annotated[int, typer.Option(help="rows of a batch")] = 64
-    distillation: Annotated[
-        float, typer.Option(help="weight of the loss that keeps the base's cosines of different sentences")
-    ] = 20.0
-    sentences: Annotated[int, typer.Option(help="maximum sentences of each expression; 0: all")] = 5
-    limit: Annotated[int, typer.Option(help="maximum training sentences; 0: all")] = 0
-    seed: Annotated[int, typer.Option(help="seed of weights and validation part")] = 42
-    precision: PrecisionOption = "auto"
+    base: str = "mini"
+    corpus: Literal["semeval", "written"] = "semeval"
+    language: Literal["EN", "PT"] = "EN"
+    pooling: Literal["last", "last_two"] = "last"
+    paraphrase: bool = True
+    epochs: Annotated[int, Field(ge=1)] = 6
+    rank: Annotated[int, Field(ge=0)] = 16
+    lr: float = 3e-4
+    batch: Annotated[int, Field(ge=2)] = 64
+    distillation: Annotated[float, Field(ge=0)] = 20.0
+    sentences: Annotated[int, Field(ge=0)] = 5
+    limit: Annotated[int, Field(ge=0)] = 0
+    seed: int = 42
+    precision: Precision = "auto"

@@ -1,4 +1,4 @@
-"""Whole runs of `python -m training.idiom` on a tiny base, and what they publish."""
+"""Whole runs on a tiny base, and what they publish."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 import torch
-import typer
 from safetensors.torch import load_file
 
 from models.encoder.added_tokens import ExtendedEmbedding
@@ -17,9 +16,10 @@ from models.releases.manifest import Release
 from models.releases.store import open_release
 from tests.models import tiny
 from tests.training.idiom.corpus import EXPRESSIONS
+from tests.training.recipes.runs import made
+from training.common import UserError
 from training.common.corpora import ENCODING, CorpusError
 from training.evaluation.idiom import PRIMARY, STS, Pair
-from training.idiom.__main__ import main
 from training.idiom.assemble import CANARY
 from training.idiom.trainer import IdiomTrainee
 from training.teaching.batches import Idiom, Part, Use
@@ -37,7 +37,7 @@ def test_a_corpus_without_rows_is_refused(semeval: Path, tmp_path: Path) -> None
     path = own / "idioms/semeval22_train.csv"
     path.write_text(path.read_text(encoding=ENCODING).splitlines()[0] + "\n", encoding=ENCODING)
     with pytest.raises(CorpusError, match="has no row to train on in the language EN"):
-        main(data=own, output=tmp_path, base=tiny.bert(tmp_path / "base"))
+        made("idiom", data=own, output=tmp_path, base=tiny.bert(tmp_path / "base"))
 
 
 @pytest.mark.parametrize("case", [("bert", 2), ("bert", 0), ("roberta", 2)])
@@ -46,7 +46,8 @@ def test_a_run_publishes_what_it_trained(
 ) -> None:
     base, rank = case
     monkeypatch.setattr(IdiomTrainee, "validate", lambda self, number: {PRIMARY: 0.1 * number, STS: 0.5})
-    main(
+    made(
+        "idiom",
         data=semeval,
         output=tmp_path,
         base=getattr(tiny, base)(tmp_path / "base"),
@@ -73,10 +74,10 @@ def test_nothing_is_published_where_no_epoch_is_kept_and_no_token_has_a_meaning(
     semeval: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     base = tiny.bert(tmp_path / "base")
-    monkeypatch.setattr("training.idiom.trainer.MOST_STS_LOST", -3.0)
-    with pytest.raises(typer.Exit) as exited:
-        main(data=semeval, output=tmp_path, base=base, epochs=1, rank=2, paraphrase=False)
-    assert exited.value.exit_code == 1
+    for module in ("trainer", "assemble"):
+        monkeypatch.setattr(f"training.idiom.{module}.MOST_STS_LOST", -3.0)
+    with pytest.raises(UserError, match="of Spearman on STS: nothing is published"):
+        made("idiom", data=semeval, output=tmp_path, base=base, epochs=1, rank=2, paraphrase=False)
     assert not (tmp_path / "idiom").exists()
 
 
@@ -84,8 +85,9 @@ def test_untrained_tokens_are_published_where_no_epoch_is_kept(
     semeval: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     base = tiny.bert(tmp_path / "base")
-    monkeypatch.setattr("training.idiom.trainer.MOST_STS_LOST", -3.0)
-    main(data=semeval, output=tmp_path, base=base, epochs=1, rank=2, lr=1e-2)
+    for module in ("trainer", "assemble"):
+        monkeypatch.setattr(f"training.idiom.{module}.MOST_STS_LOST", -3.0)
+    made("idiom", data=semeval, output=tmp_path, base=base, epochs=1, rank=2, lr=1e-2)
     adapter = load_file(only_release(tmp_path).file("adapter.safetensors"))
     halves = [tensor for name, tensor in adapter.items() if name.endswith("lora_b")]
     # The second half of an untrained adapter is zero.
@@ -108,7 +110,8 @@ def test_a_run_learns_from_the_teaching_corpus_alone(
         return {PRIMARY: 0.1 * number, STS: 0.5}
 
     monkeypatch.setattr(IdiomTrainee, "validate", validate)
-    main(data=semeval, output=tmp_path, base=tiny.bert(tmp_path / "base"), corpus="written", epochs=1, rank=2)
+    base = tiny.bert(tmp_path / "base")
+    made("idiom", data=semeval, output=tmp_path, base=base, corpus="written", epochs=1, rank=2)
     manifest = only_release(tmp_path).manifest
     assert [source.licence for source in manifest.training_data] == ["CC0-1.0"]
     assert manifest.configuration["expressions"] == ["night owl"]

@@ -1,0 +1,71 @@
+"""Makes releases by their recipes.
+
+`python -m training TASK` makes a release from its base by the bundled recipe, training/recipes/TASK.toml.
+`--recipe` names a file with what differs, such as training/recipes/papers/TASK.toml, and `--set KEY=VALUE`
+changes a setting in every stage. `python -m training refresh RELEASE` makes a release again with today's
+tables; nothing is trained.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from training.common.program import RELEASES, Device, Output, Run, device_of
+from training.common.program_help import help_text, reported
+from training.evaluation.finish import OFFERED, finish
+from training.recipes.recipe import RecipeError, changes_of, read_recipe, task_names
+from training.recipes.stages import Place, run_recipe, task_of
+
+app = typer.Typer(help=help_text(__doc__ or ""), no_args_is_help=True, add_completion=False)
+Data = Annotated[Path, typer.Option(exists=True, help="folder of the corpora")]
+
+
+def _add(name: str) -> None:
+    @app.command(name, help=f"Make a release of {name}: training/recipes/{name}.toml.")
+    def make(
+        data: Data,
+        recipe: Annotated[Path | None, typer.Option(exists=True, help="file with what differs")] = None,
+        changes: Annotated[
+            list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="a setting of every stage")
+        ] = None,
+        reviews: Annotated[
+            Path | None, typer.Option(exists=True, help="reviews of `pvstream reviews export --examples`")
+        ] = None,
+        output: Output = RELEASES,
+        run: Run = None,
+        device: Device = "auto",
+        offered: OFFERED = False,
+    ) -> None:
+        task = task_of(name)
+        read = read_recipe(name, task.settings, recipe, changes_of(changes or []))
+        place = Place(data, output, device_of(device), reviews)
+        finish(run_recipe(task, read, place, run), data, offered)
+
+
+for _name in task_names():
+    _add(_name)
+
+
+@app.command()
+def refresh(
+    release: Annotated[Path, typer.Argument(exists=True, help="folder of a release")],
+    data: Data,
+    output: Output = RELEASES,
+    device: Device = "auto",
+    offered: OFFERED = False,
+) -> None:
+    """Make a release again with today's tables; nothing is trained."""
+    from models.releases.store import open_release  # noqa: PLC0415  a command is named sooner
+
+    old = open_release(release)
+    again = task_of(old.manifest.task).refresh
+    if again is None:
+        raise RecipeError(f"a release of {old.manifest.task} has no tables")
+    finish(again(old, Place(data, output, device_of(device))), data, offered)
+
+
+if __name__ == "__main__":
+    reported(app)
