@@ -18,10 +18,12 @@ from torch import Tensor
 from models import terminology
 from models.encoder.base_files import base_digest
 from models.encoder.model import Encoder
-from models.encoder.weights import merge_adapter
+from models.encoder.weights import ADAPTER, merge_adapter
 from models.normalization.model import spelling_of
 from models.normalization.patient_phrases import Phrases
 from models.releases.manifest import Release, TrainingData
+from models.releases.store import open_release
+from models.releases.tensors import read_tensors
 from training.common.adapter import quantized
 from training.common.checkpoint import digest_of
 from training.common.codings.split import Split, listed, pts_by_term
@@ -60,14 +62,17 @@ def make(
         raise typer.BadParameter("training requires --data; --zero-shot and --like do without it")
     console.print(listed(split, pts_by_term(terminology.load())))
     terms = terminology.load(options.terms)
-    isolated, seconds = _encoder(settings.base, str(device)), 0.0
-    adapter: dict[str, Tensor] = {}
+    isolated, seconds = _encoder(settings.base, str(device), options.start_isolated), 0.0
+    adapter = _adapter_of(options.start_isolated)
     if settings.phrase_epochs:
         phrases = taught_phrases(split, terms)
         adapter, seconds = phrase_adapter(settings, isolated, terms, phrases, split, run=run, device=device)
         isolated = _encoder(settings.base, str(device))
         merge_adapter(isolated.model, adapter)
     sources = _sources(terms, len(marked), with_phrases=settings.phrase_epochs > 0 or options.taught)
+    if options.start_isolated:
+        begun = open_release(options.start_isolated).manifest.training_data
+        sources += [source for source in begun if source not in sources]
     network = IsolatedNetwork(isolated, terms)
     if settings.epochs:
         trainee, loop = train(settings, terms, split, isolated, run=run, device=device)
@@ -169,9 +174,15 @@ def phrases_of_training(
     return phrases, {"phrases_at_least": at_least, "phrases": [e._asdict() for e in grid]}
 
 
-def _encoder(base: str, device: torch.device | str) -> Encoder:
-    """A copy, because the loaded weights are shared."""
-    encoder = Encoder.load(base, device=str(device), max_pieces=MAX_PIECES)
+def _adapter_of(release: Path | None) -> dict[str, Tensor]:
+    """What the training of a release changed of its base; nothing without a release."""
+    return read_tensors(open_release(release).file(ADAPTER)) if release else {}
+
+
+def _encoder(base: str, device: torch.device | str, start: Path | None = None) -> Encoder:
+    """A copy, because the loaded weights are shared; with the weights of the release `start`."""
+    adapter = open_release(start).file(ADAPTER) if start else None
+    encoder = Encoder.load(base, device=str(device), max_pieces=MAX_PIECES, adapter=adapter)
     return Encoder(copy.deepcopy(encoder.model), encoder.tokenizer, encoder.max_pieces)
 
 

@@ -96,6 +96,13 @@ class ReleaseOptions:
             help="with --calibrate: share of right codings that may become NIL on the fitting data",
         ),
     ] = ALLOWED_LOSS
+    start_isolated: Annotated[
+        Path | None,
+        typer.Option(
+            exists=True,
+            help="release on the same base, such as of idiom vectors, whose encoder S_isolated begins with",
+        ),
+    ] = None
 
     def searched(self) -> dict[str, float | bool]:
         """How mentions are searched, as a release's configuration has it."""

@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 import typer
 
 from models import terminology
+from models.encoder.weights import ADAPTER
 from models.normalization.model import NormalizationModel
 from models.normalization.nil_rule import NilRule
 from models.releases.loading import load
 from models.releases.manifest import Release, ReleaseError
 from models.releases.store import open_release
+from models.releases.tensors import read_tensors
 from models.types import Query
 from tests.training.normalization.small_terms import write_corpus
 from training.normalization.__main__ import main
@@ -60,6 +63,16 @@ def test_a_run_that_learns_lay_phrases_names_them_and_stores_s_isolated(folder: 
     assert "isolated.safetensors" in release.manifest.files
     assert "synthetic" in release.manifest.training_data[1].name
     assert load(release, dtype="float32").passes_canary()
+
+
+def test_s_isolated_begins_with_another_release_whose_data_is_named(folder: Path, tiny_bert: str) -> None:
+    first = open_release(published(folder, tiny_bert, phrase_epochs=1, epochs=0))
+    second = open_release(published(folder, tiny_bert, epochs=0, taught=False, start_isolated=first.path))
+    assert set(first.manifest.training_data) == set(second.manifest.training_data)
+    ours, theirs = (read_tensors(release.file(ADAPTER)) for release in (first, second))
+    assert ours.keys() == theirs.keys() != set()
+    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+    assert load(second, dtype="float32").passes_canary()
 
 
 def test_a_release_without_s_context_reads_the_mention_alone(folder: Path, tiny_bert: str) -> None:
