@@ -47,17 +47,22 @@ class NameLexicon:
 
     def among(self, text: str, spans: Sequence[Span]) -> list[tuple[Span, str]]:
         """The same among consecutive words of a text."""
-        tokens = [text[s.start : s.end].lower() for s in spans]
-        matches: list[tuple[Span, str]] = []
-        after = 0
+        found = self.runs([text[s.start : s.end] for s in spans])
+        return [(Span(spans[first].start, spans[after - 1].end), name) for first, after, name in found]
+
+    def runs(self, words: Sequence[str]) -> list[tuple[int, int, str]]:
+        """The same among words: the number of the first of each name, that behind its last, and its
+        canonical name.
+        """
+        tokens = [word.lower() for word in words]
+        matches: list[tuple[int, int, str]] = []
         for i in [i for i, token in enumerate(tokens) if token in self._longest]:
-            if i < after:
+            if matches and i < matches[-1][1]:
                 continue
             for n in range(min(self._longest[tokens[i]], len(tokens) - i), 0, -1):
                 canonical = self._canonical.get(tuple(tokens[i : i + n]))
                 if canonical is not None:
-                    matches.append((Span(spans[i].start, spans[i + n - 1].end), canonical))
-                    after = i + n
+                    matches.append((i, i + n, canonical))
                     break
         return matches
 

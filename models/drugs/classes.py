@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Self
 
+from models.lexicon import NameLexicon
 from models.tables import read_tsv
-from models.text import word_texts
 
 BUNDLED = Path(__file__).with_name("classes.tsv")
 
@@ -17,10 +17,8 @@ class DrugClasses:
     """The names of a table, in singular and plural."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        found = {tuple(w.lower() for w in word_texts(name)) for name in names}
-        self._by_last: dict[str, list[tuple[str, ...]]] = {}
-        for words in sorted(found | {_plural(words) for words in found}, key=len, reverse=True):
-            self._by_last.setdefault(words[-1], []).append(words)
+        singular = list(names)
+        self._names = NameLexicon.of([*singular, *(n if n.endswith("s") else f"{n}s" for n in singular)])
 
     @classmethod
     def load(cls, path: Path = BUNDLED) -> Self:
@@ -31,22 +29,9 @@ class DrugClasses:
         """The position of the last word of each name to that of its first, in text order; none is a part of
         another one.
         """
-        lower = [word.lower() for word in words]
-        found: dict[int, int] = {}
-        free = len(lower)
-        for last in reversed(range(len(lower))):
-            names = self._by_last.get(lower[last], ()) if last < free else ()
-            firsts = (last + 1 - len(n) for n in names if tuple(lower[: last + 1][-len(n) :]) == n)
-            if (first := next(firsts, None)) is not None:
-                found[last] = free = first
-        return dict(sorted(found.items()))
+        return {after - 1: first for first, after, _ in self._names.runs(words)}
 
 
 @cache
 def bundled_classes() -> DrugClasses:
     return DrugClasses.load()
-
-
-def _plural(words: tuple[str, ...]) -> tuple[str, ...]:
-    last = words[-1]
-    return (*words[:-1], last if last.endswith("s") else f"{last}s")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import lru_cache
-from string import ascii_lowercase
+from itertools import chain
 
 from models.drugs import bundled_lexicon
+from models.spelling import added, exchanged, left_out, replaced
 
 #: Letters of the shortest word and of the shortest name; shorter words are one edit from too many names.
 LEAST_LETTERS = 6
@@ -23,16 +23,6 @@ def generic_of_misspelling(name: str) -> str | None:
     if len(word) < LEAST_LETTERS or not (word.isascii() and word.isalpha()):
         return None
     lexicon = bundled_lexicon()
-    found = {lexicon.canonical(edit) for edit in _edits(word) if len(edit) >= LEAST_LETTERS} - {None}
+    edits = chain(exchanged(word), left_out(word), added(word), replaced(word))
+    found = {lexicon.canonical(edit) for edit in edits if len(edit) >= LEAST_LETTERS} - {None}
     return found.pop() if len(found) == 1 else None
-
-
-def _edits(word: str) -> Iterator[str]:
-    for i in range(1, len(word) + 1):
-        before, after = word[:i], word[i:]
-        yield from (before + letter + after for letter in ascii_lowercase)
-        if after:
-            yield before + after[1:]
-            yield from (before + letter + after[1:] for letter in ascii_lowercase)
-        if after[1:]:
-            yield before + after[1] + after[0] + after[2:]

@@ -12,6 +12,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
+from itertools import chain
+
+from models.spelling import added, exchanged, left_out, replaced
 
 #: Minimum length of a word that is corrected, and minimum count in those texts of the word that replaces it.
 LEAST_LETTERS, LEAST_COUNT = 5, 2
@@ -19,7 +22,6 @@ LEAST_LETTERS, LEAST_COUNT = 5, 2
 TIMES = 30
 #: Corrections that are cached.
 _REMEMBERED = 4096
-_LETTERS = "abcdefghijklmnopqrstuvwxyz"
 #: Letters that are confused with each other.
 ALIKE = {
     **{vowel: "aeiouy".replace(vowel, "") for vowel in "aeiouy"},
@@ -54,10 +56,11 @@ class Spelling:
             return None
         written = max(self._counts[form] for form in _forms(word))
         least = max(LEAST_COUNT, TIMES * written)
-        for edits in (_shifted, _replaced):
+        moved = chain(exchanged(word, 0), left_out(word), added(word))
+        for edits in (moved, replaced(word, ALIKE, 0)):
             found = {
                 w: self._counts[w]
-                for w in edits(word)
+                for w in edits
                 if self._counts[w] >= least and (not written or w in self._names)
             }
             if found:
@@ -86,23 +89,3 @@ def _forms(word: str) -> Iterator[str]:
         yield f"{stem}e"
         if stem[-1] == stem[-2]:
             yield stem[:-1]
-
-
-def _shifted(word: str) -> Iterator[str]:
-    """All words with two neighbouring letters exchanged, one deleted, or one inserted; the last two keep the
-    first letter.
-    """
-    for i in range(len(word) - 1):
-        yield f"{word[:i]}{word[i + 1]}{word[i]}{word[i + 2 :]}"
-    for i in range(1, len(word)):
-        yield word[:i] + word[i + 1 :]
-    for i in range(1, len(word) + 1):
-        for letter in _LETTERS:
-            yield word[:i] + letter + word[i:]
-
-
-def _replaced(word: str) -> Iterator[str]:
-    """All words with one letter replaced by one of similar sound."""
-    for i, old in enumerate(word):
-        for letter in ALIKE.get(old, ""):
-            yield word[:i] + letter + word[i + 1 :]

@@ -6,6 +6,8 @@ import importlib.util
 from collections.abc import Iterable
 from pathlib import Path
 
+from models.spelling import exchanged, left_out
+
 #: Letters of a name; slips in shorter ones are too often other words.
 SHORTEST = 8
 #: Sounds that are written in either way.
@@ -25,12 +27,11 @@ def misspellings(names: Iterable[str]) -> set[str]:
 
 
 def _slips(name: str) -> Iterable[str]:
+    yield from left_out(name)
+    yield from exchanged(name)
     for i in range(1, len(name)):
         before, rest = name[:i], name[i:]
-        yield before + rest[1:]
         yield before + rest[0] + rest
-        if len(rest) > 1:
-            yield before + rest[1] + rest[0] + rest[2:]
         yield from (
             before + written + rest[len(sound) :] for sound, written in _SWAPS if rest.startswith(sound)
         )
