@@ -23,7 +23,7 @@ from models.normalization.packed_vectors import PackedVectors
 from models.relation.pairs import LABELS as RELATION_LABELS
 from models.releases.manifest import Release, Score
 from models.types import LABELS
-from training.common.publish import publish_release
+from training.common.build import build_release
 from training.common.reference import TextsOf
 
 TEXTS = ("Zoloft gave me a rash and no sleep.", "Took aspirin. The pain went away, the MS did not.")
@@ -51,7 +51,7 @@ def tiny_release(task: str, base: str, root: Path, kind: str = "tiny", drugs: st
         configuration = {"max_pieces": MAX_PIECES, **make(folder, base)}
         if (folder / "drugs.tsv").exists():
             (folder / "drugs.tsv").write_text(drugs, encoding="utf-8")
-        return publish_release(
+        return build_release(
             folder,
             task=task,
             kind=kind,

@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 
 from models.releases.loading import as_json, canary_inputs, model_class
 from models.releases.manifest import MANIFEST, Canary, Release
-from models.releases.store import bundled, describe, open_release, publish
+from models.releases.store import build, bundled, describe, open_release
 
 
 def variant(task: str, root: Path, note: str) -> Release:
@@ -21,7 +21,7 @@ def variant(task: str, root: Path, note: str) -> Release:
     original = open_release(bundled(task))
     configuration = {**original.manifest.configuration, "note": note}
     manifest = original.manifest.model_copy(update={"configuration": configuration})
-    return publish(original.path, manifest, root)
+    return build(original.path, manifest, root)
 
 
 def spoiled(task: str, root: Path, file: str, change: Callable[[dict[str, torch.Tensor]], Any]) -> Release:
@@ -45,7 +45,7 @@ def rebuilt(
         model = model_class(task).load(Release(Path(folder), draft, ""))
         answers = as_json(model.predict(canary_inputs(model, draft.canary.inputs)))
         canary = Canary(inputs=draft.canary.inputs, outputs=answers)
-        return publish(Path(folder), draft.model_copy(update={"canary": canary}), root)
+        return build(Path(folder), draft.model_copy(update={"canary": canary}), root)
 
 
 def noisy_head(tensors: dict[str, torch.Tensor]) -> None:
@@ -72,4 +72,4 @@ def marked(root: Path, mark: str, original: Release | None = None) -> Release:
         with (Path(folder) / "drugs.tsv").open("a", encoding="utf-8") as file:
             file.write(f"{MARKER}\t{mark}\tbrand\n")
         manifest = original.manifest.model_copy(update={"files": describe(Path(folder))})
-        return publish(Path(folder), manifest, root)
+        return build(Path(folder), manifest, root)

@@ -1,4 +1,4 @@
-"""Training runs and evaluation; publishes releases through models.releases.store and never touches Kafka."""
+"""Training runs and evaluation; builds releases through models.releases.store and never touches Kafka."""
 
 from models.process import prepare_program
 

@@ -1,4 +1,4 @@
-"""Releases on a local disk: published atomically, opened only when every byte is as declared."""
+"""Releases on a local disk: built atomically, opened only when every byte is as declared."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def describe(directory: Path) -> dict[str, File]:
     return files
 
 
-def publish(directory: Path, manifest: Manifest, root: Path) -> Release:
+def build(directory: Path, manifest: Manifest, root: Path) -> Release:
     """Copies the files of `directory` with the manifest to `root`/task/version, and returns that release.
 
     Raises ReleaseError when a file is not as the manifest declares it.
@@ -90,7 +90,7 @@ def _write(
     target = root / manifest.task / version_of(stored)
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
-        with private_folder(target.name, target.parent, ".publishing-") as temporary:
+        with private_folder(target.name, target.parent, ".building-") as temporary:
             for name in sorted(manifest.files):
                 _copy_declared(directory, name, manifest.files[name], temporary)
                 sync(temporary / name)

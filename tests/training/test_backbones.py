@@ -28,7 +28,7 @@ from tests.training.normalization.small_terms import write_corpus as write_menti
 from tests.training.recipes import runs as recipe_runs
 from tests.training.summarization.short_pairs import write_corpus as write_questions
 from training.acronym.__main__ import main as acronym
-from training.common import publish
+from training.common import build
 from training.evaluation.idiom import PRIMARY, STS
 from training.idiom.trainer import IdiomTrainee
 from training.ner.__main__ import main as ner
@@ -112,7 +112,7 @@ def test_a_family_is_trained_released_loaded_and_answers_alike_again(
     inputs = [Query(t, 0, 6, t[:6]) for t in TEXTS] if task == "normalization" else TEXTS
     release = open_release(path)
     assert release.manifest.base_sha256 == base_digest(bases[family])
-    # Loading compares its answers with those that the release was published with.
+    # Loading compares its answers with those that the release was built with.
     model = load(release, device=DEVICE, dtype="float32").model
     alone, answers = as_json(model.predict(inputs[:2])), as_json(model.predict(inputs))
     assert len(answers) == len(TEXTS) - (task == "idiom")
@@ -157,14 +157,14 @@ def test_a_release_is_measured_on_the_device_of_the_run(
 
         return classmethod(loaded)
 
-    def with_publication(task: str) -> Any:
+    def with_building(task: str) -> Any:
         # All that is loaded from here on is what is measured.
         places.clear()
         return model_class(task)
 
     for name in ("load", "for_inference"):
         monkeypatch.setattr(Encoder, name, following(name))
-    monkeypatch.setattr(publish, "model_class", with_publication)
+    monkeypatch.setattr(build, "model_class", with_building)
     runs[task](bases["bert"], output=tmp_path)
     own = places[: 2 if task == "relation" else 1]
     assert own == ["cpu:0"] * len(own) != []

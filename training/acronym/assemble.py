@@ -39,9 +39,9 @@ from training.acronym.usage_examples import (
 )
 from training.acronym.written import extended_dictionary
 from training.common import adapter
+from training.common.build import build_release
 from training.common.long_forms import casi_senses
 from training.common.loop import TrainingLoop
-from training.common.publish import publish_release
 from training.evaluation.acronym import HELD_OUT, SEED, SPLITS
 from training.evaluation.evaluate import manifest_scores
 from training.teaching.readers import acronym_contexts, teaching_source
@@ -67,7 +67,7 @@ def make_zero_shot(
     with tempfile.TemporaryDirectory(prefix="acronym-") as name:
         folder = Path(name)
         shutil.copyfile(options.dictionary, folder / "dictionary.tsv")
-        return publish_release(
+        return build_release(
             folder,
             task="acronym",
             kind="definitions in the text, else zero-shot sentence distance over a dictionary",
@@ -136,7 +136,7 @@ def make(
             write_prototypes(prototypes, estimated, folder)
             configuration |= _chosen(prototypes, margin)
         sources = sources_of(settings, learned, len(contexts))
-        return _published(
+        return _built(
             folder, settings, dictionary, configuration, sources, data=data, root=output, device=device
         )
 
@@ -202,7 +202,7 @@ def encoder_files(trainee: AcronymTrainee) -> dict[str, dict[str, Tensor]]:
     return adapter.files(whole)
 
 
-def _published(
+def _built(
     folder: Path,
     settings: Settings,
     dictionary: Mapping[str, Sequence[str]],
@@ -214,7 +214,7 @@ def _published(
     device: torch.device | str,
 ) -> Release:
     """`of_prototypes`: what the configuration says of prototypes and of the share of the change."""
-    return publish_release(
+    return build_release(
         folder,
         task="acronym",
         kind=kind_of(settings, with_prototypes="mixture" in of_prototypes),

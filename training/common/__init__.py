@@ -1,4 +1,4 @@
-"""What all training programs share: corpora, loop, batching, adapters, checkpoints, publishing."""
+"""What all training programs share: corpora, loop, batching, adapters, checkpoints, building of releases."""
 
 
 class UserError(Exception):

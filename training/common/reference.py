@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from models.drift import REFERENCE, Reference, make_reference, text_features
 from models.releases.loading import model_class
 from models.releases.manifest import Release
-from models.releases.store import bundled, describe, open_release, publish
+from models.releases.store import build, bundled, describe, open_release
 from models.types import CODED_LABELS, Query
 
 #: Texts of a reference: with these, ten bins have 50 each.
@@ -50,7 +50,7 @@ def with_reference(path: Path, texts: TextsOf, root: Path) -> Release:
             shutil.copyfile(release.file(file), Path(name, file))
         Path(name, REFERENCE).write_text(made.model_dump_json() + "\n", encoding="utf-8")
         files = describe(Path(name))
-        return publish(Path(name), manifest.model_copy(update={"files": files}), root)
+        return build(Path(name), manifest.model_copy(update={"files": files}), root)
 
 
 def scores(task: str, model: Any, texts: Sequence[str]) -> list[list[float]]:

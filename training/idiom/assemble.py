@@ -17,9 +17,9 @@ from models.encoder.base_files import base_digest
 from models.idiom.model import LAST, TOKENS
 from models.releases.manifest import Release, TrainingData
 from training.common import UserError, adapter
+from training.common.build import build_release
 from training.common.corpora import CorpusError
 from training.common.loop import TrainingLoop
-from training.common.publish import publish_release
 from training.evaluation.evaluate import manifest_scores
 from training.evaluation.idiom import FOLDER, halves, read_pairs
 from training.idiom.data import read_groups, split_by_expression, written_groups
@@ -82,10 +82,10 @@ def make(
     # Tokens whose embeddings are those of paraphrases are worth a release without any training.
     if loop.best is None and not settings.paraphrase:
         limit = f"loses at most {MOST_STS_LOST} of Spearman on STS"
-        raise UserError(f"no epoch is better and {limit}: nothing is published")
+        raise UserError(f"no epoch is better and {limit}: nothing is built")
     with tempfile.TemporaryDirectory(prefix="idiom-") as name:
         write_files(trainee, Path(name))
-        return _published(Path(name), trainee, round(loop.seconds), data, output)
+        return _built(Path(name), trainee, round(loop.seconds), data, output)
 
 
 def write_files(trainee: IdiomTrainee, folder: Path) -> None:
@@ -101,11 +101,11 @@ def write_files(trainee: IdiomTrainee, folder: Path) -> None:
     model.set_input_embeddings(embedding)
 
 
-def _published(folder: Path, trainee: IdiomTrainee, seconds: int, data: Path, root: Path) -> Release:
+def _built(folder: Path, trainee: IdiomTrainee, seconds: int, data: Path, root: Path) -> Release:
     settings = trainee.settings
     language = settings.language.lower()
     splits = (f"dev_{language}", "dev_en_heldout") if language == "en" else (f"dev_{language}",)
-    return publish_release(
+    return build_release(
         folder,
         task="idiom",
         kind="idiom-aware sentence vectors by triplets",

@@ -24,10 +24,10 @@ from models.releases.manifest import Release, TrainingData
 from models.scores import SpanScores, strict_spans
 from models.text import words
 from models.types import LABELS
+from training.common.build import build_release
 from training.common.checkpoint import digest_of
 from training.common.corpora import PSYTAR_TRAINING, CorpusError, GoldText, ade_corpus
 from training.common.loop import TrainingLoop
-from training.common.publish import publish_release
 from training.common.tagging.spans import gold_spans, mention_spans
 from training.common.tagging.transitions import pairs_of, transitions_of
 from training.common.tagging.word_tags import word_tags
@@ -118,10 +118,10 @@ def make(
         shutil.copyfile(drugs.BUNDLED, folder / drugs.RELEASE_FILE)
         if settings.heads:
             write_names(folder / NAMES, event_names())
-        return _published(settings, trainee, round(loop.seconds), folder, corpora, data, output)
+        return _built(settings, trainee, round(loop.seconds), folder, corpora, data, output)
 
 
-def _published(
+def _built(
     settings: Settings,
     trainee: TaggerTrainee,
     seconds: int,
@@ -144,7 +144,7 @@ def _published(
     if settings.heads:
         model = trainee.released()
         configuration |= event_options(model, partial(validation_scores, corpora)) | held_out_curves(model)
-    return publish_release(
+    return build_release(
         folder,
         task="ner",
         kind="CONORM-NER head over a trained encoder",

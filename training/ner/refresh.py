@@ -19,7 +19,7 @@ from models.ner.model import NerModel
 from models.ner.named_events import NAMES, write_names
 from models.releases.manifest import Release
 from models.releases.store import describe
-from training.common.publish import publish_release
+from training.common.build import build_release
 from training.evaluation.evaluate import manifest_scores
 from training.ner.assemble import CANARY, tested
 from training.ner.event_options import held_out_curves
@@ -46,7 +46,7 @@ def refreshed(
         stated = {"files": describe(folder), "configuration": configuration}
         draft = Release(folder, manifest.model_copy(update=stated), releases[0].version)
         configuration |= held_out_curves(NerModel.load(draft, device=str(device)))
-        return publish_release(
+        return build_release(
             folder,
             task="ner",
             kind=manifest.kind,

@@ -34,7 +34,7 @@ from training.normalization.network import Encoders, IsolatedNetwork
 from training.normalization.nil.threshold import calibrated
 from training.normalization.phrases.lay import Phrase, PhraseTrainee, entries, taught_phrases
 from training.normalization.phrases.patients import effects, phrases_of, threshold
-from training.normalization.release import MAX_PIECES, TRAINED, ReleaseParts, publish, trained_files
+from training.normalization.release import MAX_PIECES, TRAINED, ReleaseParts, build, trained_files
 from training.normalization.settings import ReleaseOptions, Settings
 from training.normalization.trainer import RefiningTrainee
 from training.teaching.readers import teaching_source
@@ -82,7 +82,7 @@ def make(
     configuration |= {"training_seconds": round(seconds)} | chosen
     console.print(f"{len(terms)} terms, NIL below {configuration['nil_below']}")
     where: dict[str, Any] = {"data": data, "output": output, "device": device}
-    return publish(parts, configuration, base=settings.base, sources=sources, **where)
+    return build(parts, configuration, base=settings.base, sources=sources, **where)
 
 
 def _sources(terms: Sequence[terminology.Term], reviewed: int, *, with_phrases: bool) -> list[TrainingData]:

@@ -1,4 +1,4 @@
-"""The contents of a normalization release, and how it is written and published."""
+"""The contents of a normalization release, and how it is built."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from models.normalization.patient_phrases import Phrases
 from models.releases.manifest import Release, Score, TrainingData
 from models.types import Query
 from training.common.adapter import in_8_bits, trained_state
-from training.common.publish import publish_release
+from training.common.build import build_release
 from training.evaluation.evaluate import manifest_scores
 from training.evaluation.normalization import SIDER
 from training.normalization.network import IsolatedNetwork, RefiningNetwork
@@ -97,7 +97,7 @@ def trained_files(network: IsolatedNetwork, settings: Settings, isolated: Adapte
     return trained | ({ISOLATED: dict(isolated)} if isolated else {})
 
 
-def publish(
+def build(
     parts: ReleaseParts,
     configuration: dict[str, Any],
     *,
@@ -110,7 +110,7 @@ def publish(
     """Writes a release under `output`, with scores where there is data."""
     with tempfile.TemporaryDirectory(prefix="normalization-") as name:
         _write(Path(name), parts)
-        return publish_release(
+        return build_release(
             Path(name),
             task="normalization",
             kind=parts.kind,

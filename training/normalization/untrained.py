@@ -21,7 +21,7 @@ from models.releases.tensors import read_tensors
 from training.normalization.data import read
 from training.normalization.nil.threshold import calibrated
 from training.normalization.phrases.lay import entries
-from training.normalization.release import CALIBRATION, MAX_PIECES, ReleaseParts, publish
+from training.normalization.release import CALIBRATION, MAX_PIECES, ReleaseParts, build
 from training.normalization.settings import ReleaseOptions
 from training.teaching.readers import teaching_source
 
@@ -47,7 +47,7 @@ def zero_shot_release(
     console.print(f"{len(terms)} terms, NIL below {configuration['nil_below']}")
     sources = [CALIBRATION] if data else []
     where: dict[str, Any] = {"data": data, "output": output, "device": device}
-    return publish(ReleaseParts(terms, vectors), configuration, base=base, sources=sources, **where)
+    return build(ReleaseParts(terms, vectors), configuration, base=base, sources=sources, **where)
 
 
 def over_terms(
@@ -73,7 +73,7 @@ def over_terms(
     configuration = {k: v for k, v in manifest.configuration.items() if k not in curves}
     configuration |= {"terms": len(terms), "like": release.version} | options.searched()
     taught = entries(model.encoder, terms) if options.taught else None
-    return publish(
+    return build(
         ReleaseParts(terms, vectors, phrases, taught, trained),
         configuration,
         base=manifest.base,

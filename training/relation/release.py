@@ -1,4 +1,4 @@
-"""Trains the spaces that an objective names and publishes a relation release."""
+"""Trains the spaces that an objective names and builds a relation release."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from models.relation.neighbours import TokenHead
 from models.relation.sentence_head import SentenceHead
 from models.relation.spaces import UPPER_ADAPTER
 from models.releases.manifest import Release, ReleaseError, TrainingData
+from training.common.build import build_release
 from training.common.corpora import ADE_NEGATIVES, ade_corpus
 from training.common.loop import TrainingLoop
-from training.common.publish import publish_release
 from training.common.reference import TextsOf
 from training.relation.assemble import Encoders, Entities, assemble, find_entities, write_above
 from training.relation.data import Corpus, corpus_of, examples
@@ -139,7 +139,7 @@ def make(
     run: Path | None = None,
     device: torch.device | str = "cpu",
 ) -> Release:
-    """Trains, scores on the test part of the split, and publishes under `root`."""
+    """Trains, scores on the test part of the split, and builds under `root`."""
     corpus = corpus_of(asdict(settings), data)
     with tempfile.TemporaryDirectory(prefix="relation-") as name:
         trainer = Trainer(settings, Path(name), run, device)
@@ -156,7 +156,7 @@ def make(
             "training_data": _sources(settings, corpus),
             "canary": CANARY,
         }
-        return _published(trainer.folder, stated, configuration, corpus, data, root, trainer.device)
+        return _built(trainer.folder, stated, configuration, corpus, data, root, trainer.device)
 
 
 def renamed(release: Release, data: Path | None, root: Path, device: torch.device | str = "cpu") -> Release:
@@ -176,10 +176,10 @@ def renamed(release: Release, data: Path | None, root: Path, device: torch.devic
         configuration = manifest.configuration | {"like": release.version}
         stated = {name: getattr(manifest, name) for name in ("kind", "base", "base_sha256", "training_data")}
         stated["canary"] = manifest.canary.inputs
-        return _published(folder, stated, configuration, corpus, data, root, device)
+        return _built(folder, stated, configuration, corpus, data, root, device)
 
 
-def _published(
+def _built(
     folder: Path,
     stated: dict[str, Any],
     configuration: dict[str, Any],
@@ -188,7 +188,7 @@ def _published(
     root: Path,
     device: torch.device | str,
 ) -> Release:
-    return publish_release(
+    return build_release(
         folder,
         task="relation",
         configuration=configuration,

@@ -22,7 +22,7 @@ from training.common.program import RELEASES, Device, Output, Run, check_base, d
 from training.common.program_help import run_program
 from training.evaluation.finish import OFFERED, finish
 from training.summarization.assemble import make
-from training.summarization.extraction.release import publish_extractive
+from training.summarization.extraction.release import build_extractive
 from training.summarization.networks.hub_network import MAX_PIECES
 from training.summarization.settings import Settings
 
@@ -44,7 +44,7 @@ def main(
     place = device_of(device)
     if extractive or edited:
         check_base(settings.backbone, Need(pieces=MAX_PIECES))
-        release = publish_extractive(data, output, settings, place, edited=edited)
+        release = build_extractive(data, output, settings, place, edited=edited)
     elif data is None:
         raise typer.BadParameter("training requires --data")
     else:

@@ -29,7 +29,7 @@ from training.summarization.examples import Material, material_of
 from training.summarization.messages import patient_sentences
 from training.summarization.networks.hub_network import MAX_PIECES, network_of
 from training.summarization.networks.network import Network
-from training.summarization.release import known_words, publish, sources_of
+from training.summarization.release import build, known_words, sources_of
 from training.summarization.settings import Settings
 
 console = Console()
@@ -122,7 +122,7 @@ def _release(trained: Trained, configuration: dict[str, Any], data: Path, output
     }
     with tempfile.TemporaryDirectory(prefix="summarization-") as name:
         _write(Path(name), trained)
-        return publish(
+        return build(
             Path(name),
             kind=f"ECL: {network.name} decoder; guard over named entities, extractive where it fails",
             base=network.base,

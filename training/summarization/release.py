@@ -10,8 +10,8 @@ from typing import Any
 from models.encoder.base_files import base_digest
 from models.releases.manifest import Release, TrainingData
 from models.summarization.medical_entities import word_keys
+from training.common.build import build_release
 from training.common.corpora import PSYTAR_TRAINING, RQE_TRAINING
-from training.common.publish import publish_release
 from training.evaluation.evaluate import manifest_scores
 from training.summarization.data import Corpora
 
@@ -55,14 +55,14 @@ def known_words(corpora: Corpora, least: int = 2) -> list[str]:
     return sorted(word for word, n in counts.items() if n >= least)
 
 
-def publish(folder: Path, *, data: Path | None, base: str, root: Path, **parts: Any) -> Release:
+def build(folder: Path, *, data: Path | None, base: str, root: Path, **parts: Any) -> Release:
     """Publishes the files of a folder with their scores on MeQSum's test part; `parts`: kind, configuration,
     training_data, device.
     """
     scores: Callable[[Any], Any] = lambda model: (  # noqa: E731
         manifest_scores("summarization", model, data, ("meqsum_test",)) if data else []
     )
-    return publish_release(
+    return build_release(
         folder,
         task="summarization",
         base=base,

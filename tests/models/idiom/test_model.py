@@ -27,7 +27,7 @@ from models.idiom.model import (
 )
 from models.releases.loading import as_json, load
 from models.releases.manifest import File, Manifest, Release
-from models.releases.store import describe, publish
+from models.releases.store import build, describe
 
 TEXTS = [
     "the pain",
@@ -149,7 +149,7 @@ def manifest(base: str, folder: Path, **changes: Any) -> Manifest:
     return Manifest.model_validate(fields | changes)
 
 
-def published(base: str, tmp_path: Path, **configuration: Any) -> Release:
+def built(base: str, tmp_path: Path, **configuration: Any) -> Release:
     folder = tmp_path / "source"
     folder.mkdir()
     layer = "encoder.layer.0.attention.self.query"
@@ -162,7 +162,7 @@ def published(base: str, tmp_path: Path, **configuration: Any) -> Release:
     draft = manifest(base, folder, configuration=settings)
     model = IdiomModel.load(Release(folder, draft, "draft"))
     canary = {"inputs": TEXTS, "outputs": as_json(model.predict(TEXTS))}
-    return publish(folder, manifest(base, folder, configuration=settings, canary=canary), tmp_path / "root")
+    return build(folder, manifest(base, folder, configuration=settings, canary=canary), tmp_path / "root")
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_a_release_loads_passes_its_canary_check_and_marks_idioms(
     base: str, pooling: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     expressions = ["home run", "big fish"]
-    release = published(request.getfixturevalue(base), tmp_path, pooling=pooling, expressions=expressions)
+    release = built(request.getfixturevalue(base), tmp_path, pooling=pooling, expressions=expressions)
     loaded = load(release, dtype="float32")
     assert (loaded.task, loaded.passes_canary()) == ("idiom", True)
     vectors = loaded.model.predict(["a home run", "a IDhomerunID", "a big fish", "a big fish"])
@@ -184,7 +184,7 @@ def test_a_release_loads_passes_its_canary_check_and_marks_idioms(
 
 
 def test_a_release_without_expressions_needs_no_rows(tiny_bert: str, tmp_path: Path) -> None:
-    release = published(tiny_bert, tmp_path)
+    release = built(tiny_bert, tmp_path)
     assert list(release.manifest.files) == ["adapter.safetensors"]
     model = load(release, dtype="float32").model
     assert isinstance(model, IdiomModel)
@@ -194,7 +194,7 @@ def test_a_release_without_expressions_needs_no_rows(tiny_bert: str, tmp_path: P
 
 
 def test_no_texts_have_no_vectors(tiny_bert: str, tmp_path: Path) -> None:
-    model = load(published(tiny_bert, tmp_path), dtype="float32").model
+    model = load(built(tiny_bert, tmp_path), dtype="float32").model
     assert isinstance(model, IdiomModel)
     assert tuple(model.predict([]).shape) == (0, 32)
 

@@ -1,4 +1,4 @@
-"""A published release, stores for it, and a folder to fetch into."""
+"""A release, stores for it, and a folder to fetch into."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from models.releases.manifest import Release
-from models.releases.store import publish
+from models.releases.store import build
 from tests.models.releases.small_release import CONTENTS, manifest_of
 
 
@@ -26,7 +26,7 @@ def source(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def release(source: Path, tmp_path: Path) -> Release:
-    return publish(source, manifest_of(source), tmp_path / "root")
+    return build(source, manifest_of(source), tmp_path / "root")
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ from models.releases.manifest import PassingError, Release, ReleaseError
 from models.releases.store import bundled, open_release
 from models.summarization.model import SummarizationModel
 from models.types import TASKS, ShortQuestion
-from training.common.publish import publish_release
+from training.common.build import build_release
 
 TEXTS = ["On it for years. Can metformin cause hair loss? Is it safe?", "tell me about gout"]
 ANSWERS = st.recursive(
@@ -43,7 +43,7 @@ ANSWERS = st.recursive(
 @pytest.fixture(scope="module")
 def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
     """A real release without files: the base encoder and a rule."""
-    return publish_release(
+    return build_release(
         tmp_path_factory.mktemp("source"),
         task="summarization",
         kind="a test",

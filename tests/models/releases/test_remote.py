@@ -70,7 +70,7 @@ def test_versions_lists_only_names_of_twelve_hexadecimal_digits(release: Release
     assert versions(root, "ner") == []
     deliver(release, root)
     fs, base = fsspec.core.url_to_fs(root)
-    for name in (".publishing-abc", "latest", "0123456789AB", "0" * 11, f".{release.version}.sig"):
+    for name in (".building-abc", "latest", "0123456789AB", "0" * 11, f".{release.version}.sig"):
         fs.makedirs(f"{base}/ner/{name}")
         fs.pipe_file(f"{base}/ner/{name}/{MANIFEST}", b"{}")
     fs.makedirs(f"{base}/ner/{'f' * 12}")

@@ -1,4 +1,4 @@
-"""Releases on disk: published whole or not at all; and the private folders that they are copied to."""
+"""Releases on disk: built whole or not at all; and the private folders that they are copied to."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ import pytest
 
 from models.releases.manifest import Release, ReleaseError
 from models.releases.private import LOCK, PREFIX, private_folder, remove_abandoned
-from models.releases.store import open_release, publish
+from models.releases.store import build, open_release
 from tests.models.releases.small_release import CONTENTS, manifest_of
 
 
-def test_a_published_release_can_be_opened_and_read(release: Release, source: Path, tmp_path: Path) -> None:
+def test_a_built_release_can_be_opened_and_read(release: Release, source: Path, tmp_path: Path) -> None:
     opened = open_release(release.path)
     assert opened.manifest == manifest_of(source)
     assert opened.task == "ner"
@@ -35,11 +35,11 @@ def test_a_version_is_the_beginning_of_the_manifests_sha256(release: Release) ->
     assert release.version == hashlib.sha256(stored).hexdigest()[:12]
 
 
-def test_publishing_again_returns_the_same_version_and_changes_nothing(
+def test_building_again_returns_the_same_version_and_changes_nothing(
     release: Release, source: Path, tmp_path: Path
 ) -> None:
     before = {p.name: p.stat().st_mtime_ns for p in release.path.iterdir()}
-    again = publish(source, manifest_of(source), tmp_path / "root")
+    again = build(source, manifest_of(source), tmp_path / "root")
     assert again.version == release.version
     assert {p.name: p.stat().st_mtime_ns for p in release.path.iterdir()} == before
     assert [p.name for p in release.path.parent.iterdir()] == [release.version]
@@ -48,21 +48,21 @@ def test_publishing_again_returns_the_same_version_and_changes_nothing(
 def test_another_manifest_is_another_version_next_to_the_first(
     release: Release, source: Path, tmp_path: Path
 ) -> None:
-    other = publish(source, manifest_of(source, kind="another test"), tmp_path / "root")
+    other = build(source, manifest_of(source, kind="another test"), tmp_path / "root")
     assert {p.name for p in release.path.parent.iterdir()} == {release.version, other.version}
 
 
-def test_publishing_over_a_damaged_release_is_refused(release: Release, source: Path, tmp_path: Path) -> None:
+def test_building_over_a_damaged_release_is_refused(release: Release, source: Path, tmp_path: Path) -> None:
     (release.path / "drugs.tsv").write_bytes(b"name\tgenerix\n")
     with pytest.raises(ReleaseError, match="sha256"):
-        publish(source, manifest_of(source), tmp_path / "root")
+        build(source, manifest_of(source), tmp_path / "root")
 
 
-def test_a_published_directory_can_be_read_by_everyone(release: Release) -> None:
+def test_a_built_directory_can_be_read_by_everyone(release: Release) -> None:
     assert release.path.stat().st_mode & 0o777 == 0o755
 
 
-def test_a_publish_interrupted_before_the_rename_leaves_nothing(
+def test_a_build_interrupted_before_the_rename_leaves_nothing(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def power_cut(self: Path, target: Path) -> Path:
@@ -71,27 +71,27 @@ def test_a_publish_interrupted_before_the_rename_leaves_nothing(
     with monkeypatch.context() as patched:
         patched.setattr(Path, "rename", power_cut)
         with pytest.raises(OSError, match="power cut"):
-            publish(source, manifest_of(source), tmp_path / "root")
+            build(source, manifest_of(source), tmp_path / "root")
     assert list((tmp_path / "root/ner").iterdir()) == []
-    release = publish(source, manifest_of(source), tmp_path / "root")
+    release = build(source, manifest_of(source), tmp_path / "root")
     assert open_release(release.path).version == release.version
 
 
-def test_a_temporary_folder_of_a_killed_publish_is_removed_by_the_next(source: Path, tmp_path: Path) -> None:
-    left = tmp_path / "root/ner/.publishing-abc"
+def test_a_temporary_folder_of_a_killed_build_is_removed_by_the_next(source: Path, tmp_path: Path) -> None:
+    left = tmp_path / "root/ner/.building-abc"
     left.mkdir(parents=True)
     (left / "drugs.tsv").write_bytes(b"half")
     (left / LOCK).touch()
-    release = publish(source, manifest_of(source), tmp_path / "root")
+    release = build(source, manifest_of(source), tmp_path / "root")
     assert open_release(release.path).version == release.version
     assert not left.exists()
 
 
-def test_a_folder_that_changed_since_it_was_described_is_not_published(source: Path, tmp_path: Path) -> None:
+def test_a_folder_that_changed_since_it_was_described_is_not_built(source: Path, tmp_path: Path) -> None:
     manifest = manifest_of(source)
     (source / "drugs.tsv").write_bytes(b"name\tgenerix\n")
     with pytest.raises(ReleaseError, match=r"drugs\.tsv does not have the declared sha256"):
-        publish(source, manifest, tmp_path / "root")
+        build(source, manifest, tmp_path / "root")
     assert list((tmp_path / "root/ner").iterdir()) == []
 
 

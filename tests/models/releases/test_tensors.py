@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import save, save_file
 
 from models.releases.manifest import ReleaseError
-from models.releases.store import open_release, publish
+from models.releases.store import build, open_release
 from models.releases.tensor_header import MAX_HEADER_BYTES
 from models.releases.tensors import read_tensors
 from tests.models.releases.small_release import manifest_of
@@ -143,7 +143,7 @@ def release_with(content: bytes, tmp_path: Path) -> Path:
     folder = tmp_path / "source"
     folder.mkdir()
     (folder / "x.safetensors").write_bytes(content)
-    return publish(folder, manifest_of(folder), tmp_path / "root").path
+    return build(folder, manifest_of(folder), tmp_path / "root").path
 
 
 def test_a_sound_file_in_a_release_is_opened(tmp_path: Path) -> None:

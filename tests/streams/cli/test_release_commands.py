@@ -13,7 +13,7 @@ import pytest
 
 from models.releases.manifest import Canary, Release
 from models.releases.signature import SIGNATURE
-from models.releases.store import bundled, open_release, publish
+from models.releases.store import build, bundled, open_release
 from models.types import TASKS
 from tests.streams.cli.command_line import NOWHERE, CommandLine, closed_port
 from tests.streams.conftest import Keys
@@ -109,7 +109,7 @@ def test_a_release_with_other_canary_outputs_is_refused_in_one_line(
 ) -> None:
     original = open_release(bundled("summarization"))
     canary = Canary(inputs=["Is tea fine?"], outputs=[{"text": "No."}])
-    wrong = publish(original.path, original.manifest.model_copy(update={"canary": canary}), tmp_path)
+    wrong = build(original.path, original.manifest.model_copy(update={"canary": canary}), tmp_path)
     answer = pvstream("verify", wrong.path)
     assert answer.code == 1
     assert answer.error_line.endswith("the canary answers are not those in the manifest")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from models.releases.manifest import Canary
-from models.releases.store import bundled, open_release, publish
+from models.releases.store import build, bundled, open_release
 from streams import metrics
 from tests.streams.releases.reloading import Store
 from tests.variants import variant
@@ -20,7 +20,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     one, two, three = (variant("summarization", root, note).version for note in ("one", "two", "three"))
     original = open_release(bundled("summarization"))
     canary = Canary(inputs=["Is tea fine?"], outputs=[{"text": "No."}])
-    failing = publish(original.path, original.manifest.model_copy(update={"canary": canary}), root)
+    failing = build(original.path, original.manifest.model_copy(update={"canary": canary}), root)
     return Store(root, (one, two, three), failing.version)
 
 

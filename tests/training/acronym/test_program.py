@@ -154,7 +154,7 @@ def offered_prototypes(model: AcronymModel) -> list[PrototypeEntry]:
     ]
 
 
-def test_the_papers_network_is_published_without_prototypes(
+def test_the_papers_network_is_built_without_prototypes(
     tiny_bert: str, folder: Path, dictionary: Path, tmp_path: Path
 ) -> None:
     main(

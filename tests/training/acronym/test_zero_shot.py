@@ -20,7 +20,7 @@ def only_release(root: Path, task: str) -> Release:
     return open_release(path)
 
 
-def test_the_acronym_program_publishes_its_dictionary_and_scores_every_set(
+def test_the_acronym_program_builds_its_dictionary_and_scores_every_set(
     tmp_path: Path, tiny_bert: str
 ) -> None:
     folder = tmp_path / "data/acronyms"

@@ -1,4 +1,4 @@
-"""Whole runs on a tiny base, and what they publish."""
+"""Whole runs on a tiny base, and what they build."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_corpus_without_rows_is_refused(semeval: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("case", [("bert", 2), ("bert", 0), ("roberta", 2)])
-def test_a_run_publishes_what_it_trained(
+def test_a_run_builds_what_it_trained(
     semeval: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: tuple[str, int]
 ) -> None:
     base, rank = case
@@ -70,18 +70,18 @@ def test_a_run_publishes_what_it_trained(
     assert isinstance(model.encoder.model.model.get_input_embeddings(), ExtendedEmbedding)
 
 
-def test_nothing_is_published_where_no_epoch_is_kept_and_no_token_has_a_meaning(
+def test_nothing_is_built_where_no_epoch_is_kept_and_no_token_has_a_meaning(
     semeval: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     base = tiny.bert(tmp_path / "base")
     for module in ("trainer", "assemble"):
         monkeypatch.setattr(f"training.idiom.{module}.MOST_STS_LOST", -3.0)
-    with pytest.raises(UserError, match="of Spearman on STS: nothing is published"):
+    with pytest.raises(UserError, match="of Spearman on STS: nothing is built"):
         made("idiom", data=semeval, output=tmp_path, base=base, epochs=1, rank=2, paraphrase=False)
     assert not (tmp_path / "idiom").exists()
 
 
-def test_untrained_tokens_are_published_where_no_epoch_is_kept(
+def test_untrained_tokens_are_built_where_no_epoch_is_kept(
     semeval: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     base = tiny.bert(tmp_path / "base")

@@ -22,7 +22,7 @@ from models.ner.model import NerModel
 from models.ner.named_events import NAMES, write_names
 from models.releases.loading import load
 from models.releases.manifest import Release, ReleaseError
-from models.releases.store import describe, open_release, publish
+from models.releases.store import build, describe, open_release
 from models.terminology import Term
 from models.types import DRUG, LABELS
 from tests.models import tiny
@@ -47,7 +47,7 @@ def few_posts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_options, "gold_texts", lambda *named: gold_texts(*named)[:100])
 
 
-def test_a_training_run_publishes_a_tagger_that_loads(corpus: Path, tmp_path: Path) -> None:
+def test_a_training_run_builds_a_tagger_that_loads(corpus: Path, tmp_path: Path) -> None:
     base = tiny.bert(tmp_path / "base")
     main(data=corpus, output=tmp_path, base=base, epochs=2, phases=1, average=1, batch=4)
     (path,) = (tmp_path / "ner").iterdir()
@@ -159,7 +159,7 @@ def test_a_release_is_made_again_with_the_names_of_todays_tables(corpus: Path, t
     (tmp_path / "referred" / "drugs.tsv").write_text("name\tgeneric\nzoloft\tsertraline\n")
     write_names(tmp_path / "referred" / NAMES, ["clap"])
     files = describe(tmp_path / "referred")
-    old = publish(tmp_path / "referred", made.manifest.model_copy(update={"files": files}), tmp_path / "old")
+    old = build(tmp_path / "referred", made.manifest.model_copy(update={"files": files}), tmp_path / "old")
     with pytest.raises(ReleaseError, match="has several taggers"):
         release_in(tmp_path / "old")
     main(data=corpus, output=tmp_path / "new", like=str(old.path))

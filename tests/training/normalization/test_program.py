@@ -33,7 +33,7 @@ def folder(tmp_path: Path) -> Path:
     return write_corpus(tmp_path)
 
 
-def published(folder: Path, base: str, **options: Any) -> Path:
+def built(folder: Path, base: str, **options: Any) -> Path:
     """The directory of the release that the program writes."""
     common: dict[str, Any] = {"data": folder / "data", "terms": folder / "terms.tsv", "epochs": 1}
     output = folder / f"out{len(list(folder.iterdir()))}"
@@ -42,8 +42,8 @@ def published(folder: Path, base: str, **options: Any) -> Path:
     return path
 
 
-def test_the_program_publishes_a_release_that_reads_the_sentence(folder: Path, tiny_bert: str) -> None:
-    release = open_release(published(folder, tiny_bert))
+def test_the_program_builds_a_release_that_reads_the_sentence(folder: Path, tiny_bert: str) -> None:
+    release = open_release(built(folder, tiny_bert))
     assert "isolated.safetensors" not in release.manifest.files
     coverage = [row["coverage"] for row in release.manifest.configuration["risk_coverage"]]
     assert coverage == sorted(coverage, reverse=True)
@@ -59,15 +59,15 @@ def test_the_program_publishes_a_release_that_reads_the_sentence(folder: Path, t
 
 
 def test_a_run_that_learns_lay_phrases_names_them_and_stores_s_isolated(folder: Path, tiny_bert: str) -> None:
-    release = open_release(published(folder, tiny_bert, phrase_epochs=1))
+    release = open_release(built(folder, tiny_bert, phrase_epochs=1))
     assert "isolated.safetensors" in release.manifest.files
     assert "synthetic" in release.manifest.training_data[1].name
     assert load(release, dtype="float32").passes_canary()
 
 
 def test_s_isolated_begins_with_another_release_whose_data_is_named(folder: Path, tiny_bert: str) -> None:
-    first = open_release(published(folder, tiny_bert, phrase_epochs=1, epochs=0))
-    second = open_release(published(folder, tiny_bert, epochs=0, taught=False, start_isolated=first.path))
+    first = open_release(built(folder, tiny_bert, phrase_epochs=1, epochs=0))
+    second = open_release(built(folder, tiny_bert, epochs=0, taught=False, start_isolated=first.path))
     assert set(first.manifest.training_data) == set(second.manifest.training_data)
     ours, theirs = (read_tensors(release.file(ADAPTER)) for release in (first, second))
     assert ours.keys() == theirs.keys() != set()
@@ -76,7 +76,7 @@ def test_s_isolated_begins_with_another_release_whose_data_is_named(folder: Path
 
 
 def test_a_release_without_s_context_reads_the_mention_alone(folder: Path, tiny_bert: str) -> None:
-    release = open_release(published(folder, tiny_bert, phrase_epochs=1, epochs=0))
+    release = open_release(built(folder, tiny_bert, phrase_epochs=1, epochs=0))
     assert "adapter.safetensors" in release.manifest.files
     assert not {"isolated.safetensors", "dcr.safetensors"} & release.manifest.files.keys()
     assert "CONORM" not in release.manifest.kind and "zero-shot" not in release.manifest.kind
@@ -86,12 +86,12 @@ def test_a_release_without_s_context_reads_the_mention_alone(folder: Path, tiny_
         [Query("it hurts all day", 3, 8, "hurts"), Query("hurts", 0, 5, "hurts")]
     )
     assert inside == alone and inside.context_weight is None
-    other = open_release(published(folder, tiny_bert, like=release.path, terms=folder / "terms.tsv"))
+    other = open_release(built(folder, tiny_bert, like=release.path, terms=folder / "terms.tsv"))
     assert load(other, dtype="float32").model.predict([Query("hurts", 0, 5, "hurts")]) == [alone]
 
 
 def test_a_release_with_matrices_but_no_trained_context_is_refused(folder: Path, tiny_bert: str) -> None:
-    release = open_release(published(folder, tiny_bert))
+    release = open_release(built(folder, tiny_bert))
     files = {n: f for n, f in release.manifest.files.items() if n != "adapter.safetensors"}
     release.manifest = release.manifest.model_copy(update={"files": files})
     with pytest.raises(ReleaseError, match="without a trained S_context"):
@@ -102,9 +102,9 @@ def test_a_release_with_matrices_but_no_trained_context_is_refused(folder: Path,
 def test_other_terms_are_coded_to_with_the_same_encoders(
     folder: Path, tiny_bert: str, options: dict[str, Any]
 ) -> None:
-    first = published(folder, tiny_bert, **options)
+    first = built(folder, tiny_bert, **options)
     (folder / "other.tsv").write_text("llt\tpt\tsoc\nsore\tPain\t-\nfit\tSeizure\t-\n", encoding="utf-8")
-    other = open_release(published(folder, tiny_bert, data=None, terms=folder / "other.tsv", like=first))
+    other = open_release(built(folder, tiny_bert, data=None, terms=folder / "other.tsv", like=first))
     queries = [Query("it hurts all day", 3, 8, "hurts")]
     one, two = (NormalizationModel.load(open_release(p)) for p in (first, other.path))
     (expected,), (coding,) = one.with_terms(two.terms, 5).predict(queries), two.predict(queries)
@@ -118,8 +118,8 @@ def test_other_terms_are_coded_to_with_the_same_encoders(
 
 def test_phrases_that_are_searched_are_named_once(folder: Path, tiny_bert: str) -> None:
     (folder / "some.tsv").write_text("llt\tpt\tsoc\nheadache\tHeadache\t-\n", encoding="utf-8")
-    first = published(folder, tiny_bert, like=published(folder, tiny_bert))
-    again = published(folder, tiny_bert, like=first, terms=folder / "some.tsv")
+    first = built(folder, tiny_bert, like=built(folder, tiny_bert))
+    again = built(folder, tiny_bert, like=first, terms=folder / "some.tsv")
     searched = [
         [d.name for d in open_release(path).manifest.training_data if d.name.endswith("searched")]
         for path in (first, again)
@@ -137,16 +137,16 @@ def test_a_release_over_other_terms_is_offered_where_asked_for(
         commands.append(command)
         return subprocess.CompletedProcess(command, 0, "")
 
-    first = published(folder, tiny_bert)
+    first = built(folder, tiny_bert)
     monkeypatch.setattr("training.evaluation.finish.subprocess.run", run)
-    other = published(folder, tiny_bert, like=first, offered=True)
+    other = built(folder, tiny_bert, like=first, offered=True)
     offered = [c for c in commands if "publish" in c]
     assert [c[3:] for c in offered] == [["publish", str(other), "--data", str(folder / "data")]]
 
 
 def test_training_requires_data(folder: Path, tiny_bert: str) -> None:
     with pytest.raises(Exception, match="--data"):
-        published(folder, tiny_bert, data=None)
+        built(folder, tiny_bert, data=None)
 
 
 # Without training
@@ -210,8 +210,8 @@ def test_a_release_gets_a_rule_for_nil_and_keeps_its_files(folder: Path, tiny_be
     rows = [f"{p.terms[0]}\t{p.terms[0]}\tS\n" for p in known]
     rows += [f"{p.mention}\t{p.terms[0]}\tS\n" for p in known[::2]]
     terms.write_text("llt\tpt\tsoc\n" + "".join(dict.fromkeys(rows)), encoding="utf-8")
-    original = open_release(published(folder, tiny_bert, zero_shot=True, terms=terms))
-    path = published(folder, tiny_bert, like=original.path, calibrate=True, nil_loss=loss)
+    original = open_release(built(folder, tiny_bert, zero_shot=True, terms=terms))
+    path = built(folder, tiny_bert, like=original.path, calibrate=True, nil_loss=loss)
     release = open_release(path)
     assert release.manifest.files == original.manifest.files
     configuration = release.manifest.configuration
@@ -228,17 +228,17 @@ def test_a_release_gets_a_rule_for_nil_and_keeps_its_files(folder: Path, tiny_be
     assert coding.nil == (coding.confidence < rule.below)
     assert any("lay phrases" in d.name for d in release.manifest.training_data)
     # Over other terms the rule is the same, but nobody has measured what it does there.
-    other = open_release(published(folder, tiny_bert, like=path, terms=folder / "terms.tsv"))
+    other = open_release(built(folder, tiny_bert, like=path, terms=folder / "terms.tsv"))
     assert other.manifest.configuration["nil_rule"] == configuration["nil_rule"]
     assert "nil_calibration" not in other.manifest.configuration
 
 
 def test_a_rule_for_nil_needs_right_codings(folder: Path, tiny_bert: str) -> None:
-    original = published(folder, tiny_bert, zero_shot=True)
+    original = built(folder, tiny_bert, zero_shot=True)
     with pytest.raises(typer.BadParameter, match=r"no mention .* is coded right"):
-        published(folder, tiny_bert, like=original, calibrate=True)
+        built(folder, tiny_bert, like=original, calibrate=True)
 
 
 def test_a_rule_for_nil_needs_a_release_and_data(folder: Path, tiny_bert: str) -> None:
     with pytest.raises(typer.BadParameter, match="--like and --data"):
-        published(folder, tiny_bert, calibrate=True)
+        built(folder, tiny_bert, calibrate=True)

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from models.releases.manifest import Release
-from models.releases.store import publish
+from models.releases.store import build
 from tests.models.releases.small_release import CONTENTS, manifest_of
 from training.common.checkpoint import CheckpointError
 from training.recipes.recipe import Recipe, RecipeError, Stage
@@ -40,7 +40,7 @@ class Made:
         source.mkdir(parents=True)
         for name, content in CONTENTS.items():
             (source / name).write_bytes(content)
-        return publish(source, manifest_of(source, kind=kind), place.output)
+        return build(source, manifest_of(source, kind=kind), place.output)
 
     def train(self, settings: Settings, place: Place) -> Release:
         if settings.seed == self.ends:

@@ -32,7 +32,7 @@ def only_release(root: Path) -> Release:
 
 
 @pytest.mark.parametrize("objective", ["all", "clner", "cldr", "clgs"])
-def test_the_program_publishes_what_it_trained(
+def test_the_program_builds_what_it_trained(
     objective: Objective,
     corpus: Path,
     tiny_bert: str,

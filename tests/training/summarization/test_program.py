@@ -35,7 +35,7 @@ def options(data: Path, base: str, out: Path, **more: Any) -> dict[str, Any]:
     return plain | dict(data=data, backbone=base, output=out, precision="float32", held_out=1) | more
 
 
-def published(root: Path) -> Release:
+def built(root: Path) -> Release:
     (path,) = (root / "summarization").iterdir()
     return open_release(path)
 
@@ -44,7 +44,7 @@ def test_the_program_makes_a_release_that_loads_and_states_how_it_was_trained(
     data: Path, tiny_bert: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     main(**options(data, tiny_bert, tmp_path / "out", run=tmp_path / "run"))
-    release = published(tmp_path / "out")
+    release = built(tmp_path / "out")
     manifest = release.manifest
     assert manifest.kind.startswith("ECL: pointer decoder")
     files = {"adapter.safetensors", "decoder.safetensors", "focus_terms.tsv", "words.tsv"}
@@ -67,7 +67,7 @@ def test_a_decoder_that_needs_more_than_is_stored_is_refused_before_it_is_alloca
     data: Path, tiny_bert: str, tmp_path: Path
 ) -> None:
     main(**options(data, tiny_bert, tmp_path / "out"))
-    path = published(tmp_path / "out").path / "manifest.json"
+    path = built(tmp_path / "out").path / "manifest.json"
     manifest = json.loads(path.read_bytes())
     for change in ({"inner": 20_000}, {"dimension": 4096}, {"layers": 1000}):
         changed = manifest["configuration"] | {"decoder": manifest["configuration"]["decoder"] | change}
@@ -80,7 +80,7 @@ def test_a_hub_model_becomes_a_release_too(data: Path, tmp_path: Path) -> None:
     (tmp_path / "base").mkdir()
     base = tiny_seq2seq.t5(tmp_path / "base")
     main(**options(data, base, tmp_path / "out", held_out=0))
-    loaded = load(published(tmp_path / "out"), dtype="float32")
+    loaded = load(built(tmp_path / "out"), dtype="float32")
     assert loaded.kind.startswith("ECL: hub decoder")
     assert loaded.passes_canary()
 

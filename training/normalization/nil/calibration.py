@@ -22,10 +22,10 @@ from rich.console import Console
 from models.normalization.model import NormalizationModel
 from models.normalization.nil_rule import FEATURES, NilRule
 from models.releases.manifest import Release, TrainingData
+from training.common.build import build_release
 from training.common.codings.removed_terms import Half, draws, shares
 from training.common.codings.split import pts_by_term, query
 from training.common.corpora import GoldCoding
-from training.common.publish import publish_release
 from training.normalization.data import read
 from training.normalization.nil.threshold import decisions, risk_coverage
 from training.normalization.release import CALIBRATION, CANARY, scores
@@ -125,7 +125,7 @@ def recalibrated(
     with tempfile.TemporaryDirectory(prefix="normalization-") as name:
         for file in manifest.files:
             shutil.copyfile(release.file(file), Path(name) / file)
-        return publish_release(
+        return build_release(
             Path(name),
             task="normalization",
             kind=manifest.kind,

@@ -38,7 +38,7 @@ from training.summarization.data import (
 from training.summarization.editing.train import LIMITS, EditorWeights, train_editor
 from training.summarization.extraction.key_words import with_key_words
 from training.summarization.extraction.train import Weights, train
-from training.summarization.release import SOURCES, WHY_EDITED, WHY_EXTRACTIVE, publish
+from training.summarization.release import SOURCES, WHY_EDITED, WHY_EXTRACTIVE, build
 from training.summarization.settings import Settings
 from training.teaching.batches import ID
 from training.teaching.readers import teaching_source
@@ -49,7 +49,7 @@ EDITING = "edited: the asking clause by a trained ranker, with the names that it
 console = Console()
 
 
-def publish_extractive(
+def build_extractive(
     data: Path | None,
     root: Path,
     settings: Settings,
@@ -76,7 +76,7 @@ def publish_extractive(
             extractor = Extractor(encoder, lexicons, weights.rankers(), least)
             configuration["margin"] = _write_editor(train_editor(extractor, pairs, read.messages), folder)
             configuration["limits"] = LIMITS._asdict()
-        return publish(
+        return build(
             folder,
             kind=EDITING if edited else EXTRACTING,
             base=base,

@@ -13,7 +13,7 @@ from models.drift import REFERENCE
 from models.relation.sentence_head import SENTENCE_HEAD
 from models.releases.loading import load
 from models.releases.manifest import Release, ReleaseError
-from models.releases.store import bundled, describe, open_release, publish
+from models.releases.store import build, bundled, describe, open_release
 from tests.tiny_releases import tiny_release
 from tests.training.relation.test_program import only_release
 from training.relation.__main__ import main
@@ -82,7 +82,7 @@ def test_a_release_that_is_made_again_differs_in_drug_names_and_measures_alone(
     shutil.copytree(release.path, tmp_path / "old", ignore=shutil.ignore_patterns("manifest.json"))
     (tmp_path / "old/drugs.tsv").write_text("name\tgeneric\nzoloft\tsertraline\n")
     files = describe(tmp_path / "old")
-    old = publish(tmp_path / "old", release.manifest.model_copy(update={"files": files}), tmp_path)
+    old = build(tmp_path / "old", release.manifest.model_copy(update={"files": files}), tmp_path)
     main(data=corpus, output=tmp_path / "new", like=old.path)
     new = only_release(tmp_path / "new")
     changed = {name for name, file in new.manifest.files.items() if old.manifest.files[name] != file}

@@ -16,7 +16,7 @@ from models.summarization.editing.editor import Editor
 from models.summarization.extraction.extractor import Extractor
 from training.summarization.__main__ import main
 from training.summarization.extraction.release import training_pairs
-from training.summarization.release import publish
+from training.summarization.release import build
 from training.teaching.readers import questions
 
 pytestmark = pytest.mark.usefixtures("tiny_bundled")
@@ -124,7 +124,7 @@ def test_weights_of_other_features_are_no_release(release: Release, tmp_path: Pa
 def test_an_encoder_alone_is_a_release_that_picks_a_whole_sentence(tmp_path: Path, tiny_bert: str) -> None:
     """The releases before this one had no rankers."""
     (tmp_path / "files").mkdir()
-    release = publish(
+    release = build(
         tmp_path / "files",
         data=None,
         base=tiny_bert,

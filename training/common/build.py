@@ -1,4 +1,4 @@
-"""From a folder of trained files to a published release; canary answers and scores are those of the model as
+"""From a folder of trained files to a release; canary answers and scores are those of the model as
 it is loaded for serving.
 """
 
@@ -22,11 +22,11 @@ from models.releases.manifest import (
     manifest_bytes,
     version_of,
 )
-from models.releases.store import describe, publish
+from models.releases.store import build, describe
 from training.common.reference import TextsOf, reference_of
 
 
-def publish_release(
+def build_release(
     directory: Path,
     *,
     task: str,
@@ -42,7 +42,7 @@ def publish_release(
     device: torch.device | str = "cpu",
 ) -> Release:
     """Loads the files as a release is loaded, in 32 bits on `device`, records the canary answers, evaluates,
-    and publishes under `root`. The texts of `reference` are those that later ones are compared with.
+    and builds the release under `root`. The texts of `reference` are those that later ones are compared with.
     """
     stated = {"task": task, "kind": kind, "base": base, "base_sha256": base_sha256}
     draft = _draft(directory, stated | {"configuration": configuration}, training_data, canary)
@@ -54,7 +54,7 @@ def publish_release(
         draft = draft.model_copy(update={"files": describe(directory)})
     inputs = canary_inputs(model, draft.canary.inputs)
     answers = Canary(inputs=draft.canary.inputs, outputs=as_json(model.predict(inputs)))
-    return publish(directory, draft.model_copy(update={"canary": answers, "scores": scores(model)}), root)
+    return build(directory, draft.model_copy(update={"canary": answers, "scores": scores(model)}), root)
 
 
 def _draft(

@@ -14,8 +14,8 @@ from models.releases.loading import as_json, load
 from models.releases.manifest import Release, ReleaseError, Score, TrainingData
 from models.releases.store import open_release
 from models.summarization.model import SummarizationModel
-from training.common import publish
-from training.common.publish import code_commit, publish_release
+from training.common import build
+from training.common.build import build_release, code_commit
 
 TEXTS = ["On it for years. Can metformin cause hair loss? Thanks.", "tell me about gout"]
 SCORE = Score(
@@ -29,7 +29,7 @@ SCORE = Score(
 )
 
 
-def published(folder: Path, base: str = "mini", **changes: Any) -> Release:
+def built(folder: Path, base: str = "mini", **changes: Any) -> Release:
     (folder / "source").mkdir(exist_ok=True)
     arguments: dict[str, Any] = {
         "task": "summarization",
@@ -42,11 +42,11 @@ def published(folder: Path, base: str = "mini", **changes: Any) -> Release:
         "scores": lambda model: [SCORE],
         "root": folder / "root",
     }
-    return publish_release(folder / "source", **(arguments | changes))
+    return build_release(folder / "source", **(arguments | changes))
 
 
 def test_the_canary_answers_are_those_of_the_model_as_served(tmp_path: Path) -> None:
-    release = published(tmp_path)
+    release = built(tmp_path)
     canary = release.manifest.canary
     served = SummarizationModel.load(open_release(release.path))
     assert canary.inputs == TEXTS
@@ -62,7 +62,7 @@ def test_the_scores_are_asked_of_that_model(tmp_path: Path) -> None:
         seen.extend(model.predict(TEXTS))
         return [SCORE]
 
-    release = published(tmp_path, scores=scores)
+    release = built(tmp_path, scores=scores)
     assert as_json(seen) == release.manifest.canary.outputs
     assert release.manifest.scores == [SCORE]
     assert release.manifest.training_data == [TrainingData(name="none", licence="CC0")]
@@ -70,23 +70,23 @@ def test_the_scores_are_asked_of_that_model(tmp_path: Path) -> None:
 
 
 def test_equal_releases_have_equal_versions(tmp_path: Path) -> None:
-    first = published(tmp_path)
-    assert published(tmp_path).version == first.version
-    assert published(tmp_path, kind="another test").version != first.version
+    first = built(tmp_path)
+    assert built(tmp_path).version == first.version
+    assert built(tmp_path, kind="another test").version != first.version
     assert len(list((tmp_path / "root/summarization").iterdir())) == 2
 
 
-def test_a_release_over_another_base_than_declared_is_not_published(tmp_path: Path, tiny_bert: str) -> None:
+def test_a_release_over_another_base_than_declared_is_not_built(tmp_path: Path, tiny_bert: str) -> None:
     with pytest.raises(ReleaseError, match="another sha256"):
-        published(tmp_path, base_sha256=base_digest(tiny_bert))
+        built(tmp_path, base_sha256=base_digest(tiny_bert))
     assert not (tmp_path / "root").exists()
 
 
-def test_a_folder_with_a_file_that_may_not_be_in_a_release_is_not_published(tmp_path: Path) -> None:
+def test_a_folder_with_a_file_that_may_not_be_in_a_release_is_not_built(tmp_path: Path) -> None:
     (tmp_path / "source").mkdir()
     (tmp_path / "source/model.pkl").write_bytes(b"")
     with pytest.raises(ReleaseError, match=r"type \.pkl"):
-        published(tmp_path)
+        built(tmp_path)
     assert list((tmp_path / "root/summarization").iterdir()) == []
 
 
@@ -97,7 +97,7 @@ def test_the_code_commit_is_twelve_digits_with_a_mark_for_changes_or_unknown() -
 def test_outside_a_checkout_the_code_commit_is_unknown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(publish, "__file__", str(tmp_path / "publish.py"))
+    monkeypatch.setattr(build, "__file__", str(tmp_path / "build.py"))
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     assert code_commit() == "unknown"
 
