@@ -1,9 +1,9 @@
-"""An encoder of texts with an acronym: vectors of the text, of the acronym and of the pieces near it."""
+"""An encoder of texts with an acronym: vectors of the text and of the pieces near the acronym."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -12,7 +12,6 @@ from models.acronym.questions import MarkedText
 from models.encoder.model import Encoder
 from models.encoder.word_pieces import PlacedPieces
 
-Pooling = Literal["mean", "span", "both"]
 #: Pieces of a form that are read; the longest of our dictionaries has as many.
 LONGEST = 24
 #: Pieces on each side of the acronym that belong to its neighbourhood.
@@ -32,19 +31,12 @@ class MarkedPieces(NamedTuple):
 
 
 class Vectors(NamedTuple):
-    """Of each text the mean of all its pieces, of the acronym's pieces, and of the acronym's pieces with NEAR
-    more on each side; (texts, dimension) each.
+    """Of each text the mean of all its pieces, and of the acronym's pieces with NEAR more on each side;
+    (texts, dimension) each.
     """
 
     mean: Tensor
-    span: Tensor
     near: Tensor
-
-    def pooled(self, pooling: Pooling) -> Tensor:
-        """(texts, dimension), or (texts, 2 * dimension) for `both`."""
-        if pooling == "both":
-            return torch.cat([self.mean, self.span], 1)
-        return self.mean if pooling == "mean" else self.span
 
 
 def join(vectors: Sequence[Vectors]) -> Vectors:
@@ -129,10 +121,8 @@ def means(hidden: Tensor, texts: Sequence[MarkedPieces]) -> Vectors:
         [(t.first, t.last, len(t.pieces)) for t in texts], device=hidden.device
     ).T.unsqueeze(-1)
     text = (position >= 0) & (position < length)
-    # An empty span is read as the piece that follows it.
-    span = (position >= first) & (position < torch.maximum(last, first + 1)) & text
     near = (position >= first - NEAR) & (position < last + NEAR) & text
-    return Vectors(*(_mean(hidden, mask) for mask in (text, span, near)))
+    return Vectors(*(_mean(hidden, mask) for mask in (text, near)))
 
 
 def _mean(hidden: Tensor, mask: Tensor) -> Tensor:

@@ -1,11 +1,11 @@
 """The trained scoring head of an acronym release: scores of the long forms of an acronym.
 
-The score of a long form is the negative sum of up to four energies. The m-network itself (Seneviratne et al.
-2022, section 3) is the optional part `distance`: the sentence as it is (the anchor) and the sentence with
-each long form are encoded, pooled and mapped to a few dimensions, and the squared distance to the anchor is
-the energy. The other parts may be added to it or replace it: `fit`, a linear score of the sentence with the
-long form; `alone`, the cosines of the anchor, and of the pieces near the acronym, to the long form encoded
-without a sentence; and the surface features of the long form in its place.
+The score of a long form is the negative sum of up to three energies. The m-network itself (Seneviratne et al.
+2022, section 3) is the part `distance`: the sentence as it is (the anchor) and the sentence with each long
+form are encoded, the means over their pieces are mapped to SIZE dimensions, and the squared distance to the
+anchor is the energy. Two other parts may be in its place: `alone`, the cosines of the anchor, and of the
+pieces near the acronym, to the long form encoded without a sentence; and the surface features of the long
+form in its place.
 """
 
 from __future__ import annotations
@@ -17,41 +17,30 @@ import torch
 from torch import Tensor, nn
 
 from models.acronym import surface_features
-from models.acronym.acronym_encoder import AcronymEncoder, Pooling, Vectors
+from models.acronym.acronym_encoder import AcronymEncoder, Vectors
 from models.acronym.questions import MarkedText, Question
 from models.encoder.model import Encoder
 
 NO_CANDIDATE = float("inf")
+#: Dimension to which `distance` maps the mean of a text.
+SIZE = 64
 
 
 class HeadConfig(NamedTuple):
-    """Which parts a head has, and their sizes."""
+    """Which parts a head has."""
 
-    pooling: Pooling = "both"
-    size: int = 64
-    """dimension to which `distance` maps the pooled vectors"""
     distance: bool = True
-    fit: bool = False
     alone: bool = False
     surface_features: bool = False
 
-    @property
-    def reads_candidates(self) -> bool:
-        """Whether the sentences with the long forms are encoded at all."""
-        return self.distance or self.fit
-
     @classmethod
     def from_manifest(cls, network: Mapping[str, Any]) -> HeadConfig:
-        """From the key `network` of a manifest's configuration, where the last field is `surface`."""
-        return cls(**{_CODE_NAMES.get(key, key): value for key, value in network.items()})
+        """From the key `network` of a manifest's configuration. Raises KeyError where a part is not named."""
+        return cls(network["distance"], network["alone"], network["surface"])
 
     def to_manifest(self) -> dict[str, Any]:
         """The inverse of `from_manifest`."""
-        return {_MANIFEST_KEYS.get(name, name): value for name, value in self._asdict().items()}
-
-
-_CODE_NAMES = {"surface": "surface_features"}
-_MANIFEST_KEYS = {name: key for key, name in _CODE_NAMES.items()}
+        return {"distance": self.distance, "alone": self.alone, "surface": self.surface_features}
 
 
 def texts_of(question: Question, config: HeadConfig) -> list[MarkedText]:
@@ -59,7 +48,7 @@ def texts_of(question: Question, config: HeadConfig) -> list[MarkedText]:
     each long form alone.
     """
     forms = question.long_forms
-    candidates = [question.replaced(form) for form in forms] if config.reads_candidates else []
+    candidates = [question.replaced(form) for form in forms] if config.distance else []
     alone = [MarkedText(form, 0, len(form)) for form in forms] if config.alone else []
     return [question.anchor(), *candidates, *alone]
 
@@ -88,7 +77,7 @@ def vector_rows(counts: Sequence[int], config: HeadConfig) -> VectorRows:
     for question, count in enumerate(counts):
         anchors.append(next_row)
         next_row += 1
-        for is_read, table in ((config.reads_candidates, candidates), (config.alone, alone)):
+        for is_read, table in ((config.distance, candidates), (config.alone, alone)):
             if is_read:
                 table[question, :count] = torch.arange(next_row, next_row + count)
                 next_row += count
@@ -111,23 +100,20 @@ class Head(nn.Module):
         super().__init__()
         self.config = config
         self.shared_dropout = shared_dropout
-        width = 2 * dimension if config.pooling == "both" else dimension
         n_features = len(surface_features.NAMES) if config.surface_features else 0
         self.dropout = nn.Dropout(dropout)
-        self.dense = nn.Linear(width, config.size) if config.distance else None
-        self.fit = nn.Linear(width, 1, bias=False) if config.fit else None
+        self.dense = nn.Linear(dimension, SIZE) if config.distance else None
         self.alone = nn.Parameter(torch.tensor([6.0, 2.0])) if config.alone else None
         self.surface = nn.Linear(n_features, 1, bias=False) if n_features else None
         self.register_buffer("spread", torch.ones(n_features))
-        for layer in (self.fit, self.surface):
-            if layer is not None:
-                nn.init.zeros_(layer.weight)
+        if self.surface is not None:
+            nn.init.zeros_(self.surface.weight)
 
     def forward(self, vectors: Vectors, rows: VectorRows, features: Tensor) -> Tensor:
         """(n, m) energies, NO_CANDIDATE where there is none; `features`: (n, m, surface features)."""
         energies = torch.zeros(rows.present.shape, device=rows.present.device)
-        if self.config.reads_candidates:
-            energies = energies + self._candidates(vectors.pooled(self.config.pooling), rows)
+        if self.dense is not None:
+            energies = energies + self._distances(self.dense, vectors.mean, rows)
         if self.alone is not None:
             mean, near = (nn.functional.normalize(part, dim=-1) for part in (vectors.mean, vectors.near))
             forms = mean[rows.alone]
@@ -138,23 +124,17 @@ class Head(nn.Module):
         masked: Tensor = energies.masked_fill(~rows.present, NO_CANDIDATE)
         return masked
 
-    def _candidates(self, pooled: Tensor, rows: VectorRows) -> Tensor:
-        """(n, m): the energies of `distance` and `fit`."""
+    def _distances(self, dense: nn.Linear, pooled: Tensor, rows: VectorRows) -> Tensor:
+        """(n, m): the squared distances of the sentences with long forms to the anchors."""
         places = torch.cat([rows.anchors.unsqueeze(1), rows.candidates], 1)
         if self.shared_dropout and self.training:
-            # (n, m + 1, width): one mask for all texts of a row.
+            # (n, m + 1, dimension): one mask for all texts of a row.
             texts = pooled[places]
-            texts = texts * self.dropout(torch.ones_like(texts[:, :1]))
-            read: Tensor | slice = slice(None)
+            small = dense(texts * self.dropout(torch.ones_like(texts[:, :1])))
         else:
-            texts, read = self.dropout(pooled), places
-        energies = torch.zeros(rows.present.shape, device=rows.present.device)
-        if self.dense is not None:
-            small = self.dense(texts)[read]
-            energies = (small[:, 1:] - small[:, :1]).square().sum(-1)
-        if self.fit is not None:
-            energies = energies - self.fit(texts)[read][:, 1:].squeeze(-1)
-        return energies
+            small = dense(self.dropout(pooled))[places]
+        distances: Tensor = (small[:, 1:] - small[:, :1]).square().sum(-1)
+        return distances
 
 
 def pad_features(questions: Sequence[Sequence[Sequence[float]]]) -> Tensor:

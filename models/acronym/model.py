@@ -34,8 +34,6 @@ CLINICAL = Path(__file__).with_name("clinical.tsv")
 _CAPITALS = 0.7
 #: Words, other than short forms, of a sentence that can be in capitals.
 _SENTENCE = 3
-#: Long forms that an undecided expansion names.
-CANDIDATES = 3
 #: Ambiguous acronyms of a text that the scorer is asked about: each is encoded with its sentence.
 MOST_ASKED = 1_000
 
@@ -73,13 +71,9 @@ class AcronymModel:
         encoder: Encoder,
         dictionary: Mapping[str, Sequence[str]],
         scorer: Scorer | None = None,
-        margin: float = 0.0,
     ) -> None:
-        """`dictionary`: short form to long forms. Without a `scorer` the encoder scores zero-shot. An
-        expansion has candidates where the best long form's score is not `margin` ahead of the second.
-        """
+        """`dictionary`: short form to long forms. Without a `scorer` the encoder scores zero-shot."""
         self.encoder = encoder
-        self.margin = margin
         self.scorer = scorer or ZeroShotScorer(encoder)
         self.dictionary = {short: tuple(long) for short, long in dictionary.items()}
 
@@ -91,8 +85,7 @@ class AcronymModel:
         encoder = encoder_of(release, device=device, dtype=dtype)
         is_trained = HEAD in release.manifest.files
         scorer = TrainedScorer.load(release, encoder) if is_trained else ZeroShotScorer(encoder)
-        margin = release.manifest.configuration.get("margin", 0.0)
-        return cls(encoder, load_dictionary(release.file("dictionary.tsv")), scorer, margin)
+        return cls(encoder, load_dictionary(release.file("dictionary.tsv")), scorer)
 
     @staticmethod
     def canary_outputs(stored: list[Any]) -> list[list[Expansion]]:
@@ -127,12 +120,9 @@ class AcronymModel:
                     else:
                         expansions[report].append(self._unasked(occurrence))
         for occurrence, best in zip(undefined, self._best(batch, undefined), strict=True):
-            candidates = () if decided([one.score for one in best], self.margin) else best
-            if best[0].long_form == occurrence.entry:
-                # It is a word in capitals or a name here, and stands for nothing else.
-                continue
-            candidates = tuple(form for form in candidates if form.long_form != occurrence.entry)
-            expansions[occurrence.report].append(occurrence.expansion(best[0], "dictionary", candidates))
+            # Where it stands for itself, it is a word in capitals or a name here.
+            if best.long_form != occurrence.entry:
+                expansions[occurrence.report].append(occurrence.expansion(best, "dictionary"))
         return [sorted(own, key=lambda e: e.start) for own in expansions]
 
     def choose(self, text: str, span: Span, long_forms: Sequence[str]) -> list[float]:
@@ -159,22 +149,16 @@ class AcronymModel:
         first = LongForm(next(forms), 0.0)
         return occurrence.expansion(first, "dictionary", (first,))
 
-    def _best(self, batch: Sequence[str], occurrences: Sequence[_Occurrence]) -> list[tuple[LongForm, ...]]:
-        """The dictionary's best CANDIDATES long forms of each occurrence, best first."""
+    def _best(self, batch: Sequence[str], occurrences: Sequence[_Occurrence]) -> list[LongForm]:
+        """The dictionary's best long form of each occurrence."""
         questions = [
             question(batch[o.report], _of_entry(o), o.sentence, self.dictionary[o.entry]) for o in occurrences
         ]
         best = []
         for asked, scores in zip(questions, self.scorer.scores(questions), strict=True):
-            order = sorted(range(len(scores)), key=scores.__getitem__, reverse=True)[:CANDIDATES]
-            best.append(tuple(LongForm(asked.long_forms[i], round(scores[i], 4)) for i in order))
+            i = max(range(len(scores)), key=scores.__getitem__)
+            best.append(LongForm(asked.long_forms[i], round(scores[i], 4)))
         return best
-
-
-def decided(scores: Sequence[float], margin: float) -> bool:
-    """Whether the best score is at least `margin` ahead of the second; a single one always is."""
-    best, *rest = sorted(scores, reverse=True)
-    return not rest or best - rest[0] >= margin
 
 
 def load_dictionary(path: Path) -> dict[str, list[str]]:

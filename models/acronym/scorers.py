@@ -13,7 +13,7 @@ from torch import Tensor
 from models.acronym import cues, frequencies, prototypes
 from models.acronym.cues import CueWords
 from models.acronym.frequencies import SenseFrequencies
-from models.acronym.m_network import Head, HeadConfig, MNetwork
+from models.acronym.m_network import SIZE, Head, HeadConfig, MNetwork
 from models.acronym.prototypes import Mixture, Prototypes
 from models.acronym.questions import Question
 from models.encoder.model import Encoder
@@ -70,7 +70,7 @@ class TrainedScorer:
         stored = read_tensors(release.file(HEAD))
         config = HeadConfig.from_manifest(configuration["network"])
         if config.distance:
-            check_size(stored, config.size * encoder.dimension, release.version)
+            check_size(stored, SIZE * encoder.dimension, release.version)
         head = Head(encoder.dimension, config)
         head.load_state_dict(stored)
         known = None

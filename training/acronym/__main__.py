@@ -1,11 +1,10 @@
 """Trains an m-network (Seneviratne et al. 2022) that scores how well a long form replaces an acronym, builds
 prototypes of known long forms, and writes a release: `python -m training.acronym`.
 
-The paper's network is `--objective m` (or triplet) `--anchor other --pooling mean --distance --no-alone
---no-surface --no-usage-examples --dropout 0.5 --layers 1 --rank 0`. The defaults did better on acronyms, or
-rows, that are not in training: the sentence is also compared with each long form alone, letters and case are
-scored too, and the loss is softmax over the long forms. The epoch with the best macro F1 on held-out acronyms
-is kept.
+The paper's network is `--objective m` (or triplet) `--no-usage-examples --layers 1 --rank 0`. The default did
+better on acronyms, or rows, that are not in training: the sentence is compared with each long form alone,
+letters and case are scored too, and the loss is softmax over the long forms. The epoch with the best macro F1
+on held-out acronyms is kept.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from torch import Tensor
 
 from models.acronym.m_network import MNetwork
 from models.acronym.model import AcronymModel, load_dictionary
-from models.acronym.prototypes import WRITTEN, Prototypes
+from models.acronym.prototypes import WRITTEN
 from models.acronym.scorers import HEAD, TrainedScorer
 from models.encoder.base_files import base_digest
 from models.encoder.model import Encoder
@@ -25,7 +25,6 @@ from models.encoder.weights import ADAPTER, WEIGHTS
 from models.releases.manifest import Release, ReleaseError, Score, TrainingData
 from models.releases.store import open_release
 from training.acronym.data import CORPORA, MADE_OF, read_training, split_by_acronym
-from training.acronym.margin import Margin
 from training.acronym.prototypes import Estimates
 from training.acronym.settings import ReleaseOptions, Settings
 from training.acronym.trainer import AcronymTrainee
@@ -79,7 +78,7 @@ def make_zero_shot(
             },
             training_data=[],
             canary=CANARY,
-            scores=lambda model: split_scores(model, data, options.limit),
+            scores=lambda model: split_scores(model, data),
             root=output,
             device=device,
         )
@@ -111,7 +110,7 @@ def make(
     """Trains, or takes the network of a release, builds prototypes where they are asked for, scores, and
     writes a release under `output`.
     """
-    contexts = acronym_contexts("train") if options.written and options.usage_examples else []
+    contexts = acronym_contexts("train") if options.usage_examples else []
     learned = [c for c in ("casi", "ade") if options.usage_examples and c not in options.left_out]
     senses = [(short, form) for (short, _), form in casi_senses().items()] if "casi" in learned else []
     dictionary = extended_dictionary(load_dictionary(options.dictionary), contexts, senses)
@@ -131,20 +130,13 @@ def make(
             examples = usage_examples(
                 outputs, data, dictionary, contexts, estimated, settings.seed, options.left_out
             )
-            found, margin = mixed_prototypes(examples, settings.seed)
-            prototypes = with_dictionary_spellings(found, dictionary)
+            prototypes = with_dictionary_spellings(mixed_prototypes(examples, settings.seed), dictionary)
             write_prototypes(prototypes, estimated, folder)
-            configuration |= _chosen(prototypes, margin)
+            configuration["mixture"] = prototypes.mixture._asdict()
         sources = sources_of(settings, learned, len(contexts))
         return _built(
             folder, settings, dictionary, configuration, sources, data=data, root=output, device=device
         )
-
-
-def _chosen(prototypes: Prototypes, margin: Margin) -> dict[str, Any]:
-    """What a manifest says of the weights and the margin that were chosen on validation rows."""
-    on = {name: round(value, 4) for name, value in margin._asdict().items()}
-    return {"mixture": prototypes.mixture._asdict(), "margin": margin.margin, "margin_chosen_on": on}
 
 
 def write_dictionary(dictionary: Mapping[str, Sequence[str]], path: Path) -> None:
@@ -183,9 +175,10 @@ def network_of(release: Release, folder: Path) -> tuple[MNetwork, Settings, floa
         raise ReleaseError(f"{release.version}: it has no trained network")
     for name in {HEAD, ADAPTER, WEIGHTS} & release.manifest.files.keys():
         shutil.copyfile(release.file(name), folder / name)
-    record: dict[str, Any] = {
-        k: ",".join(v) if isinstance(v, list) else v for k, v in configuration["training"].items()
-    }
+    # An older release states settings that are options no more.
+    known = {field.name for field in fields(Settings)} & configuration["training"].keys()
+    stored = {name: configuration["training"][name] for name in known}
+    record: dict[str, Any] = {k: ",".join(v) if isinstance(v, list) else v for k, v in stored.items()}
     stated: dict[str, Any] = {"base": release.manifest.base, "max_pieces": configuration["max_pieces"]}
     return model.scorer.network, Settings(**record, **stated), configuration.get("share", 1.0)
 
@@ -257,10 +250,9 @@ def kind_of(settings: Settings, *, with_prototypes: bool) -> str:
     """What a release scores long forms by; an m-network is named only where there is one."""
     trained = " by a trained encoder" if settings.layers else ""
     parts = {
-        f"an m-network ({settings.objective})": settings.distance,
-        "the fit of the long form in the sentence": settings.fit,
-        "the cosine of sentence and long form" + trained: settings.alone,
-        "letter features": settings.surface,
+        f"an m-network ({settings.objective})": settings.shape.distance,
+        "the cosine of sentence and long form" + trained: settings.shape.alone,
+        "letter features": settings.shape.surface_features,
         "prototypes": with_prototypes,
         "cue words": with_prototypes,
     }
@@ -279,11 +271,11 @@ def sources_of(settings: Settings, learned: Sequence[str], contexts: int) -> lis
     return [*corpora, *([teaching_source(contexts)] if contexts else [])]
 
 
-def split_scores(model: Any, data: Path | None, limit: int = 0) -> list[Score]:
+def split_scores(model: Any, data: Path | None) -> list[Score]:
     """The scores on every split whose file is in `data`, of which there must be one; none without data."""
     if data is None:
         return []
-    return manifest_scores("acronym", model, data, splits_in(data) or SPLITS[:1], limit)
+    return manifest_scores("acronym", model, data, splits_in(data) or SPLITS[:1])
 
 
 def splits_in(data: Path) -> list[str]:

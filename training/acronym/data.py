@@ -118,14 +118,9 @@ def sample_rows(rows: Sequence[Row], per_long_form: int, seed: int, total: int =
     return kept[:total] if total else kept
 
 
-def sample_candidates(row: Row, most: int, rng: random.Random) -> Row:
-    """The row with at most `most` long forms to choose from (0: all): the right one first, then random
-    others.
-    """
-    others = [s for s in row.senses if s != row.gold]
-    if most and len(others) >= most:
-        others = rng.sample(others, most - 1)
-    return row._replace(senses=(row.gold, *others))
+def right_first(row: Row) -> Row:
+    """The row with the right long form before the others."""
+    return row._replace(senses=(row.gold, *(s for s in row.senses if s != row.gold)))
 
 
 class WrittenOut(NamedTuple):

@@ -8,14 +8,12 @@ from typing import Annotated, Literal
 
 import typer
 
-from models.acronym.acronym_encoder import Pooling
 from models.acronym.m_network import HeadConfig
 from models.acronym.model import CLINICAL
 from training.common.arguments import any_of, existing_folders
 from training.common.precision import PrecisionOption
 
 Objective = Literal["triplet", "m", "softmax"]
-Anchor = Literal["own", "other"]
 #: Of `--corpora` and `--validated`.
 CORPORA = ("casi", "ade", "ade_defined", "phrases", "written", "sdu22_scientific", "sdu22_legal")
 
@@ -39,27 +37,18 @@ class Settings:
             help="corpora that are used for validation only, as --corpora", callback=any_of(*CORPORA)
         ),
     ] = ""
-    objective: Annotated[Objective, typer.Option(help="loss over the long forms")] = "softmax"
-    anchor: Annotated[
-        Anchor, typer.Option(help="anchor of a row: its own sentence, or another one of the same long form")
-    ] = "own"
-    pooling: Annotated[
-        Pooling, typer.Option(help="mean over the text, over the acronym's pieces, or both")
-    ] = "both"
-    size: Annotated[int, typer.Option(help="width of the dense layer")] = 64
-    distance: Annotated[
-        bool, typer.Option(help="score by the distance of the m-network; without it by the other parts alone")
-    ] = True
-    fit: Annotated[bool, typer.Option(help="add a linear score of the sentence with the long form")] = False
-    alone: Annotated[
-        bool, typer.Option(help="add the similarity to the long form encoded without a sentence")
-    ] = True
-    surface: Annotated[
-        bool, typer.Option(help="add a score of letters, case and grammatical number at the acronym's place")
-    ] = True
-    dropout: Annotated[float, typer.Option(help="dropout before the dense layer; 0.5 in the paper")] = 0.1
+    objective: Annotated[
+        Objective,
+        typer.Option(
+            help="m, triplet: the paper's networks and losses, an anchor being another sentence of the same "
+            "long form; softmax: over the long forms, which are compared alone and by their letters"
+        ),
+    ] = "softmax"
     shared_dropout: Annotated[
-        bool, typer.Option(help="one dropout mask for a sentence and its long forms, not one for each text")
+        bool,
+        typer.Option(
+            help="m, triplet: one dropout mask for a sentence and its long forms, not one for each text"
+        ),
     ] = False
     layers: Annotated[int, typer.Option(help="number of upper layers that are trained; 0: none")] = 2
     rank: Annotated[int, typer.Option(help="rank of the adapter; 0: train the layers' own weights")] = 16
@@ -68,7 +57,6 @@ class Settings:
     epochs: Annotated[int, typer.Option(help="passes over the training rows")] = 3
     batch: Annotated[int, typer.Option(help="rows of a batch")] = 32
     rows: Annotated[int, typer.Option(help="maximum training rows of one long form; 0: all")] = 3
-    candidates: Annotated[int, typer.Option(help="maximum long forms of a training row; 0: all")] = 0
     max_pieces: Annotated[int, typer.Option(help="maximum word pieces of a text")] = 128
     held_out: Annotated[float, typer.Option(help="share of the acronyms held out for validation")] = 0.15
     validate: Annotated[int, typer.Option(help="maximum validation rows; 0: all")] = 800
@@ -86,7 +74,9 @@ class Settings:
 
     @property
     def shape(self) -> HeadConfig:
-        return HeadConfig(self.pooling, self.size, self.distance, self.fit, self.alone, self.surface)
+        """The parts of the head."""
+        is_paper = self.objective != "softmax"
+        return HeadConfig(distance=is_paper, alone=not is_paper, surface_features=not is_paper)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +97,6 @@ class ReleaseOptions:
             "do not learn from; --corpora and --validated must not name them either"
         ),
     ] = ""
-    written: Annotated[
-        bool, typer.Option(help="add prototypes and long forms from sentences of the teaching corpus")
-    ] = True
     like: Annotated[
         str,
         typer.Option(
@@ -121,7 +108,6 @@ class ReleaseOptions:
         float,
         typer.Option(help="factor of the adapter's change in the release, 0 to 1; prototypes may need less"),
     ] = 1.0
-    limit: Annotated[int, typer.Option(help="with --zero-shot: maximum rows scored; 0: all")] = 0
 
     @property
     def left_out(self) -> tuple[str, ...]:

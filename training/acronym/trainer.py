@@ -19,7 +19,7 @@ from models.acronym.m_network import Head, VectorRows, pad_features, vector_rows
 from models.encoder.model import Encoder
 from models.encoder.split.layer_split import UpperLayers
 from models.encoder.split.layers import Layers
-from training.acronym.data import sample_candidates, sample_rows, sample_validation
+from training.acronym.data import right_first, sample_rows, sample_validation
 from training.acronym.frozen_states import Example, StateCache, chunked
 from training.acronym.losses import loss_of
 from training.acronym.settings import Settings
@@ -58,20 +58,17 @@ class AcronymTrainee(Trainee):
     ) -> None:
         """`held_out`: of each corpus rows of other acronyms than those of `training`."""
         torch.manual_seed(settings.seed)
-        rng = random.Random(settings.seed)
         self.settings, self.device, self.epochs = settings, torch.device(device), settings.epochs
         base = Encoder.load(settings.base, max_pieces=settings.max_pieces)
         rows = sample_rows([r for r in training if len(r.senses) > 1], settings.rows, settings.seed)
-        self.rows = [sample_candidates(r, settings.candidates, rng) for r in rows]
+        self.rows = [right_first(r) for r in rows]
         ambiguous = [[r for r in rows if len(r.senses) > 1] for rows in held_out]
         validation = sample_validation(ambiguous, settings.rows, settings.seed, settings.validate)
-        self.validation = [sample_candidates(r, 0, rng) for r in validation]
+        self.validation = [right_first(r) for r in validation]
         below = frozen_layers(settings, base)
         self.cache = StateCache(base, below, settings.shape, settings.precision, self.device)
         self.upper = upper_layers(settings, base)
-        self.head = Head(
-            base.dimension, settings.shape, settings.dropout, shared_dropout=settings.shared_dropout
-        )
+        self.head = Head(base.dimension, settings.shape, shared_dropout=settings.shared_dropout)
         self.optimizer = torch.optim.AdamW(self._rates(), lr=settings.head_lr, fused=True)
         steps = max(1, steps_of(settings.epochs, len(self.rows), settings.batch))
         self.schedule = torch.optim.lr_scheduler.LambdaLR(self.optimizer, lambda step: rate(step, steps))
@@ -93,7 +90,7 @@ class AcronymTrainee(Trainee):
         surface features, so that it must be used before the first answer.
         """
         parts = EncodedExamples(self.cache.examples(self.rows), self.cache.examples(self.validation))
-        if self.settings.surface:
+        if self.settings.shape.surface_features:
             features = torch.tensor([f for example in parts.training for f in example.features])
             self.head.spread.copy_(features.std(0).clamp(min=1e-3))
         console.print(
@@ -131,10 +128,9 @@ class AcronymTrainee(Trainee):
 
     def _loss(self, batch: Sequence[int], rng: random.Random) -> Tensor:
         examples = [self.parts.training[i] for i in batch]
-        if self.settings.anchor == "other":
+        anchors = [e.anchor for e in examples]
+        if self.settings.shape.distance:
             anchors = [rng.choice(self.anchors[e.sense]) for e in examples]
-        else:
-            anchors = [e.anchor for e in examples]
         return loss_of(self.energies(examples, anchors), self.settings.objective)
 
     def energies(self, examples: Sequence[Example], anchors: Sequence[int]) -> Tensor:
@@ -148,7 +144,11 @@ class AcronymTrainee(Trainee):
         vectors = Vectors(*(part[rows] for part in join(parts)))
         at = vector_rows([len(e.features) for e in examples], self.settings.shape)
         at = VectorRows(*(part.to(self.device) for part in at))
-        features = pad_features([e.features for e in examples]) if self.settings.surface else torch.zeros(0)
+        features = (
+            pad_features([e.features for e in examples])
+            if self.settings.shape.surface_features
+            else torch.zeros(0)
+        )
         energies: Tensor = self.head(vectors, at, features.to(self.device))
         return energies
 

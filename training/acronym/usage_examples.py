@@ -27,7 +27,6 @@ from models.acronym.prototypes import (
 )
 from models.releases.manifest import Score
 from training.acronym.data import WrittenOut, read_training, read_written_out, sample_rows
-from training.acronym.margin import Margin, chosen_margin
 from training.acronym.prototypes import (
     EncodedRows,
     Estimates,
@@ -160,9 +159,9 @@ def validation_scores(
     return {name: rows for name, rows in found.items() if rows}
 
 
-def mixed_prototypes(examples: UsageExamples, seed: int) -> tuple[Prototypes, Margin]:
-    """Prototypes of all sources, with the mixture that is best on rows that are in no prototype, and the
-    margin chosen on these rows. Raises CorpusError where there are none.
+def mixed_prototypes(examples: UsageExamples, seed: int) -> Prototypes:
+    """Prototypes of all sources, with the mixture that is best on rows that are in no prototype. Raises
+    CorpusError where there are none.
     """
     started = time.monotonic()
     scored = validation_scores(examples, seed)
@@ -170,9 +169,8 @@ def mixed_prototypes(examples: UsageExamples, seed: int) -> tuple[Prototypes, Ma
         raise CorpusError("no row to choose weights on: the dictionary has no acronym of a source")
     mixture = best_mixture(scored)
     console.print(ablation_table(scored, mixture))
-    margin = chosen_margin(scored, mixture)
-    console.print(f"{mixture}, {margin}, {time.monotonic() - started:.0f} s", highlight=False)
-    return examples.prototypes(mixture), margin
+    console.print(f"{mixture}, {time.monotonic() - started:.0f} s", highlight=False)
+    return examples.prototypes(mixture)
 
 
 def write_prototypes(prototypes: Prototypes, estimated: Estimates, folder: Path) -> None:

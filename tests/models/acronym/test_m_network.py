@@ -40,21 +40,15 @@ def test_a_question_gives_the_texts_that_the_head_reads() -> None:
     assert candidate == MarkedText("ms and pain ms", 7, 11)
     assert alone == MarkedText("pain", 0, 4)
     assert texts_of(question, HeadConfig(distance=False, alone=True)) == [anchor, alone]
-    assert texts_of(question, HeadConfig(distance=False, fit=True)) == [anchor, candidate]
+    assert texts_of(question, HeadConfig()) == [anchor, candidate]
 
 
 def test_a_manifest_names_the_surface_features_surface() -> None:
     config = HeadConfig(distance=False, alone=True, surface_features=True)
     network = config.to_manifest()
-    assert network == {
-        "pooling": "both",
-        "size": 64,
-        "distance": False,
-        "fit": False,
-        "alone": True,
-        "surface": True,
-    }
-    assert HeadConfig.from_manifest(network) == config
+    assert network == {"distance": False, "alone": True, "surface": True}
+    older = {"pooling": "both", "size": 64, "fit": False}
+    assert HeadConfig.from_manifest(network) == HeadConfig.from_manifest(network | older) == config
 
 
 def test_equal_texts_are_encoded_once(encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,11 +74,11 @@ def test_the_vectors_of_long_forms_alone_are_cached(
 
 
 def vectors_of(states: torch.Tensor) -> Vectors:
-    return Vectors(states, states, states)
+    return Vectors(states, states)
 
 
 def test_distances_are_squared_and_infinite_where_there_is_no_candidate() -> None:
-    config = HeadConfig(pooling="mean", size=3)
+    config = HeadConfig()
     head = Head(4, config).eval()
     assert head.dense is not None
     states = torch.randn(5, 4, generator=torch.Generator().manual_seed(1))
@@ -99,7 +93,7 @@ def test_distances_are_squared_and_infinite_where_there_is_no_candidate() -> Non
 
 
 def test_shared_dropout_leaves_equal_texts_together() -> None:
-    config = HeadConfig(pooling="mean", size=3, fit=True)
+    config = HeadConfig()
     rows = vector_rows([2], config)
     states = torch.randn(1, 64, generator=torch.Generator().manual_seed(1)).expand(3, 64)
     shared, own = (Head(64, config, 0.5, shared_dropout=value).train() for value in (True, False))
@@ -108,7 +102,7 @@ def test_shared_dropout_leaves_equal_texts_together() -> None:
 
 
 def test_shared_dropout_drops_and_changes_no_answer() -> None:
-    config = HeadConfig(pooling="mean", size=3)
+    config = HeadConfig()
     rows = vector_rows([2, 1], config)
     head = Head(64, config, 0.5, shared_dropout=True)
     states = vectors_of(torch.randn(5, 64, generator=torch.Generator().manual_seed(1)))
@@ -120,21 +114,19 @@ def test_shared_dropout_drops_and_changes_no_answer() -> None:
     assert torch.equal(head.eval()(states, rows, torch.zeros(0)), answers)
 
 
-def test_fit_and_surface_features_lower_the_energy() -> None:
-    config = HeadConfig(pooling="both", fit=True, surface_features=True)
+def test_surface_features_lower_the_energy() -> None:
+    config = HeadConfig(distance=False, surface_features=True)
     head = Head(4, config).eval()
-    assert head.fit is not None
     assert head.surface is not None
-    vectors = vectors_of(torch.ones(3, 4))
+    vectors = vectors_of(torch.ones(1, 4))
     rows = vector_rows([2], config)
     features = torch.zeros(1, 2, len(NAMES))
     features[0, 1, 0] = 2
     assert head(vectors, rows, features).tolist() == [[0.0, 0.0]]
     with torch.no_grad():
-        head.fit.weight.fill_(0.5)
         head.surface.weight[0, 0] = 3
         head.spread[0] = 2
-    assert head(vectors, rows, features).tolist() == [[-4.0, -7.0]]
+    assert head(vectors, rows, features).tolist() == [[0.0, -3.0]]
 
 
 def test_a_long_form_alone_is_compared_with_the_sentence_and_the_near_pieces() -> None:
@@ -147,7 +139,7 @@ def test_a_long_form_alone_is_compared_with_the_sentence_and_the_near_pieces() -
     near = torch.tensor([[0.0, 5.0], [9.0, 9.0], [9.0, 9.0]])
     with torch.no_grad():
         head.alone.copy_(torch.tensor([4.0, 1.5]))
-    energies = head(Vectors(mean, mean, near), rows, torch.zeros(0))
+    energies = head(Vectors(mean, near), rows, torch.zeros(0))
     assert energies.tolist() == [[-4.0, -1.5]]
 
 

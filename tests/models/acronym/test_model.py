@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.acronym.model import MOST_ASKED, AcronymModel, decided, load_dictionary, plural
+from models.acronym.model import MOST_ASKED, AcronymModel, load_dictionary, plural
 from models.acronym.questions import CONTEXT, Question, question
 from models.encoder.model import Encoder
 from models.types import Expansion, Span
@@ -213,36 +213,12 @@ def test_a_heading_in_capitals_is_no_sentence_in_capitals(mini: Encoder) -> None
     assert [e.long_form for e in skin + urine] == ["toxic epidermal necrolysis", "culture and sensitivity"]
 
 
-def test_below_the_margin_an_expansion_has_its_best_candidates(mini: Encoder) -> None:
-    text = "A patient with MS and optic neuritis; TEN was seen."
-    (sure,) = AcronymModel(mini, DICTIONARY, margin=0.0).predict([text])
-    assert [e.candidates for e in sure] == [(), ()]
-    (open_,) = AcronymModel(mini, DICTIONARY, margin=1.0).predict([text])
-    ms, ten = open_
-    assert {c.long_form for c in ms.candidates} == set(DICTIONARY["MS"])
-    assert [c.score for c in ms.candidates] == sorted((c.score for c in ms.candidates), reverse=True)
-    assert (ms.long_form, ms.score) == (ms.candidates[0].long_form, ms.candidates[0].score)
-    # One long form is no choice.
-    assert ten.candidates == ()
-
-
 def test_an_acronym_that_stands_for_nothing_else_is_left_as_it_is(mini: Encoder) -> None:
     """A long form that is the short form itself, for words in capitals and names."""
     text = "Stage IA disease was treated with TEN."
     # It has cosine 1 with itself, so it is the best of both.
-    (found,) = AcronymModel(mini, {"IA": ("IA", "intra-articular")}, margin=0.0).predict([text])
+    (found,) = AcronymModel(mini, {"IA": ("IA", "intra-articular")}).predict([text])
     assert found == []
-    (undecided,) = AcronymModel(mini, {"MS": ("morphine sulfate", "MS")}, margin=1.0).predict(["Give MS."])
-    assert all("MS" not in [c.long_form for c in e.candidates] for e in undecided)
-
-
-@pytest.mark.parametrize(
-    ("scores", "is_decided"), [([0.7, 0.4], True), ([0.4, 0.3, 0.3], False), ([0.1], True)]
-)
-def test_an_expansion_is_decided_where_the_best_is_far_enough_ahead(
-    scores: list[float], is_decided: bool
-) -> None:
-    assert decided(scores, 0.2) is is_decided
 
 
 def test_expansions_of_both_sources_are_in_text_order(model: AcronymModel) -> None:

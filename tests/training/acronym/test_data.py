@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 from models.types import Span
@@ -10,8 +9,8 @@ from tests.training.acronym.corpus import DICTIONARY
 from training.acronym.data import (
     read_training,
     read_written_out,
+    right_first,
     rows_of_texts,
-    sample_candidates,
     sample_rows,
     sample_validation,
     split_by_acronym,
@@ -39,13 +38,9 @@ def test_each_corpus_has_its_share_of_the_validation_rows() -> None:
     assert len(sample_validation([large, small], 1, 0, 0)) == 54
 
 
-def test_candidates_are_sampled_and_the_right_long_form_comes_first() -> None:
-    row = Row("x PD", Span(2, 4), ("a", "b", "c", "d"), "c")
-    sampled = sample_candidates(row, 3, random.Random(0))
-    assert sampled.senses[0] == "c"
-    assert len(set(sampled.senses)) == 3
-    assert set(sample_candidates(row, 0, random.Random(0)).senses) == {"a", "b", "c", "d"}
-    assert sample_candidates(row, 9, random.Random(0)).senses == ("c", "a", "b", "d")
+def test_the_right_long_form_comes_first() -> None:
+    row = Row("x is here", Span(0, 1), ("a", "b", "c", "d"), "c")
+    assert right_first(row).senses == ("c", "a", "b", "d")
 
 
 def test_rows_are_limited_per_long_form_and_in_total() -> None:

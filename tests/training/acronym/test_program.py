@@ -9,7 +9,7 @@ import torch
 import typer
 
 from models.acronym.model import AcronymModel
-from models.acronym.prototypes import WRITTEN, PrototypeEntry
+from models.acronym.prototypes import WRITTEN, Mixture, PrototypeEntry
 from models.acronym.scorers import TrainedScorer
 from models.encoder.weights import ADAPTER, WEIGHTS
 from models.releases.loading import load
@@ -69,8 +69,7 @@ def test_a_whole_run_writes_a_release_that_answers_and_is_scored(
     assert isinstance(model, AcronymModel)
     check_answers(model)
     configuration = release.manifest.configuration
-    assert configuration["margin"] == model.margin >= 0
-    assert set(configuration["margin_chosen_on"]) == {"margin", "coverage", "accuracy"}
+    assert set(configuration["mixture"]) == set(Mixture._fields)
     # UNSURED SENSE is a class of CASI and never offered as a long form.
     assert all(use.long_form != "UNSURED SENSE" for use in offered_prototypes(model))
     assert model.dictionary["PD"] == (*DICTIONARY["PD"], "panda dance", "posterior descending")
@@ -96,7 +95,7 @@ def check_like(release: Release, data: Path, dictionary: Path, output: Path) -> 
     assert torch.allclose(ours_at, theirs_at, atol=1e-3)
     ours, theirs = again.manifest.configuration, release.manifest.configuration
     assert ours["training"] == theirs["training"]
-    assert ours["margin"] == theirs["margin"]
+    assert ours["mixture"] == theirs["mixture"]
 
 
 def test_a_release_without_a_network_is_not_taken_further(
@@ -164,14 +163,7 @@ def test_the_papers_network_is_built_without_prototypes(
         base=tiny_bert,
         corpora="sdu22_scientific",
         objective="m",
-        anchor="other",
-        pooling="mean",
-        distance=True,
-        fit=False,
-        alone=False,
-        surface=False,
         usage_examples=False,
-        dropout=0.5,
         layers=1,
         rank=0,
         epochs=1,
@@ -206,11 +198,11 @@ def test_training_without_data_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_kind_names_an_m_network_only_where_there_is_one() -> None:
-    shipped = Settings(distance=False, fit=False, layers=0)
+    shipped = Settings(layers=0)
     assert kind_of(shipped, with_prototypes=True) == (
         "definitions in the text, else the cosine of sentence and long form, letter features, prototypes, "
         "cue words"
     )
-    assert "by a trained encoder" in kind_of(Settings(distance=False), with_prototypes=True)
-    paper = Settings(objective="m", alone=False, surface=False)
+    assert "by a trained encoder" in kind_of(Settings(), with_prototypes=True)
+    paper = Settings(objective="m")
     assert kind_of(paper, with_prototypes=False) == "definitions in the text, else an m-network (m)"

@@ -43,7 +43,7 @@ def only_release(root: Path) -> Release:
 def run(base: str, tmp_path: Path) -> dict[str, Any]:
     return {
         "dictionary": write_dictionary(tmp_path / "dictionary.tsv"), "base": base, "layers": 1, "epochs": 1,
-        "batch": 8, "max_pieces": 64, "held_out": 0.34, "precision": "float32", "distance": False,
+        "batch": 8, "max_pieces": 64, "held_out": 0.34, "precision": "float32",
     }  # fmt: skip
 
 
