@@ -82,17 +82,7 @@ bench: install-dev ## measurements of speed, some minutes
 
 # The releases of models/pretrained, from the public corpora in $(DATA).
 train: install-dev ## the bundled releases, from the corpora in DATA
-	$(BIN)/python -m training.ner --data $(DATA) --lr 3e-4 --batch 32 --epochs 8 --output runs/first
-	$(BIN)/python -m training.ner --data $(DATA) --start runs/first --phases 1 --epochs 3 --lr 2e-4 --batch 32 --average 2 --teaching 1.0 --negatives 3000 --heads --window 96 --output runs/second
-	$(BIN)/python -m training.ner --data $(DATA) --start runs/second --phases 1 --epochs 3 --lr 2e-4 --batch 32 --average 2 --teaching 1.0 --negatives 3000 --heads --window 96 --seed 23 --precision bfloat16 --output runs/third
-	for seed in 31 47 59 71; do \
-		$(BIN)/python -m training.ner --data $(DATA) --start runs/third --phases 1 --batch 32 --average 1 --teaching 1.0 --negatives 3000 --heads --window 96 --epochs 2 --lr 2e-4 --seed $$seed --output runs/further_$$seed || exit 1; \
-	done
-	$(BIN)/python -m training.ner --data $(DATA) --like runs/further_31,runs/further_47,runs/further_59,runs/further_71 --output runs/mean
-	for seed in 101 103; do \
-		$(BIN)/python -m training.ner --data $(DATA) --start runs/mean --phases 1 --batch 32 --average 1 --teaching 1.0 --negatives 3000 --heads --window 96 --epochs 1 --lr 5e-5 --seed $$seed --output runs/last_$$seed || exit 1; \
-	done
-	$(BIN)/python -m training.ner --data $(DATA) --like runs/last_101,runs/last_103 --output runs
+	$(BIN)/python -m training ner --data $(DATA) --output runs --run runs/ner_stages
 	$(BIN)/python -m training.relation --data $(DATA) --teaching 1.0 --event 0.3 --epochs 10 --average 3 --patience 10 --negatives 2500 --output runs
 	$(BIN)/python -m training.normalization --data $(DATA) --epochs 0 --phrase-epochs 2 --prior 0.01 --output runs/unruled
 	$(BIN)/python -m training.normalization --data $(DATA) --like runs/unruled/normalization/* --calibrate --output runs

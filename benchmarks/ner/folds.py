@@ -83,7 +83,7 @@ def main(
     seed: Annotated[int, typer.Option(help="seed of weights and order")] = 42,
 ) -> None:
     settings = Settings(
-        corpora="ade", epochs=epochs, phases=1, average=average, lr=lr, batch=batch, seed=seed,
+        corpora="ade", epochs=epochs, average=average, lr=lr, batch=batch, seed=seed,
         precision=resolved("auto"),
     )  # fmt: skip
     plain = {k: v for k, v in asdict(settings).items() if k != "split"}

@@ -90,7 +90,7 @@ def _all_pairs(mentions: Sequence[Mention]) -> list[Relation]:
 def plain_scores(split: str, epochs: int, seed: int, data: Path) -> dict[str, float]:
     """Scores of plain fine-tuning on one split, without the lexicon, which the annotations do not follow."""
     settings = TaggerSettings(
-        corpora="ade", split=split, epochs=epochs, lr=2e-4, seed=seed, precision=resolved("auto")
+        corpora="ade", split=split, epochs=epochs, lr=2e-4, batch=24, seed=seed, precision=resolved("auto")
     )
     with tempfile.TemporaryDirectory() as folder:
         tagger: Any = load(ner.make(settings, data, Path(folder)), dtype="float32").model

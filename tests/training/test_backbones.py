@@ -31,7 +31,6 @@ from training.acronym.__main__ import main as acronym
 from training.common import build
 from training.evaluation.idiom import PRIMARY, STS
 from training.idiom.trainer import IdiomTrainee
-from training.ner.__main__ import main as ner
 from training.normalization.__main__ import main as normalization
 from training.recipes.recipe import task_names
 from training.relation.__main__ import main as relation
@@ -63,7 +62,7 @@ def runs(corpus: Path, semeval: Path, tmp_path_factory: pytest.TempPathFactory) 
         (root / name).mkdir()
     mentions, plain = write_mentions(root / "mentions"), {"precision": "float32", "device": DEVICE}
     acronyms, questions = write_acronyms(root / "acronyms"), write_questions(root / "questions/data")
-    tagging: dict[str, Any] = dict(data=corpus, epochs=1, phases=1, batch=8, corpora="psytar", decode="paper")
+    tagging: dict[str, Any] = dict(data=corpus, epochs=1, batch=8, corpora="psytar", decode="paper")
     relating: dict[str, Any] = dict(
         data=corpus, epochs=1, pair_epochs=1, batch=8, dimension=6, pair_dimension=6, words=60,
     )  # fmt: skip
@@ -81,7 +80,7 @@ def runs(corpus: Path, semeval: Path, tmp_path_factory: pytest.TempPathFactory) 
         # An epoch is kept whatever it does to these vectors.
         patch.setattr(IdiomTrainee, "validate", lambda self, number: {PRIMARY: 0.1 * number, STS: 0.5})
         yield {
-            "ner": lambda base, **more: ner(base=base, **tagging | plain | more),
+            "ner": lambda base, **more: recipe_runs.made("ner", base=base, **tagging | plain | more),
             "normalization": lambda base, **more: normalization(base=base, **coding | plain | more),
             "relation": lambda base, **more: relation(base=base, **relating | plain | more),
             "acronym": lambda base, **more: acronym(base=base, **expanding | plain | more),

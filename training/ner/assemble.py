@@ -26,7 +26,7 @@ from models.text import words
 from models.types import LABELS
 from training.common.build import build_release
 from training.common.checkpoint import digest_of
-from training.common.corpora import PSYTAR_TRAINING, CorpusError, GoldText, ade_corpus
+from training.common.corpora import ADE_NEGATIVES, PSYTAR_TRAINING, CorpusError, GoldText, ade_corpus
 from training.common.loop import TrainingLoop
 from training.common.tagging.spans import gold_spans, mention_spans
 from training.common.tagging.transitions import pairs_of, transitions_of
@@ -35,7 +35,7 @@ from training.evaluation.evaluate import manifest_scores
 from training.ner.data import NEGATIVES, REVIEWED, Corpus, Example, examples, read
 from training.ner.event_options import event_options, held_out_curves
 from training.ner.settings import Settings, event_names
-from training.ner.trainer import TaggerTrainee, started_release
+from training.ner.trainer import TaggerTrainee
 from training.teaching.readers import teaching_sources
 from training.teaching.reviewed import reviewed_source
 
@@ -78,7 +78,11 @@ def validation_scores(corpora: Mapping[str, Corpus], model: NerModel) -> dict[st
 
 
 def train(
-    corpora: Mapping[str, Corpus], settings: Settings, run: Path | None, device: torch.device | str = "cpu"
+    corpora: Mapping[str, Corpus],
+    settings: Settings,
+    run: Path | None,
+    device: torch.device | str = "cpu",
+    start: Release | None = None,
 ) -> tuple[TaggerTrainee, TrainingLoop]:
     """A whole run with its curve printed; the trainee ends with the weights of the best epoch. Raises
     CorpusError where there is no sentence to train on.
@@ -90,9 +94,10 @@ def train(
     console.print(f"{len(data)} training sentences, {valid} for validation")
     scores = partial(validation_scores, corpora)
     transitions = counted_transitions(corpora) if settings.decode == "viterbi" else None
-    trainee = TaggerTrainee(settings, data, scores, device, transitions)
+    trainee = TaggerTrainee(settings, data, scores, device, transitions, start)
     digest = digest_of(text for corpus in corpora.values() for text in (*corpus.train, *corpus.valid))
-    loop = TrainingLoop(trainee, asdict(settings) | {"data": digest}, run)
+    begun = start.version if start else ""
+    loop = TrainingLoop(trainee, asdict(settings) | {"data": digest, "start": begun}, run)
     loop.run()
     return trainee, loop
 
@@ -105,12 +110,13 @@ def make(
     device: torch.device | str = "cpu",
     *,
     reviews: Path | None = None,
+    start: Release | None = None,
 ) -> Release:
-    """Trains, with the texts of a file of reviews, scores on the test parts of the training corpora, and
-    writes a release under `output`.
+    """Trains, from the weights of `start` or of the base, with the texts of a file of reviews, scores on the
+    test parts of the training corpora, and writes a release under `output`.
     """
     corpora = read(data, settings, reviews)
-    trainee, loop = train(corpora, settings, run, device)
+    trainee, loop = train(corpora, settings, run, device, start)
     with tempfile.TemporaryDirectory(prefix="ner-") as name:
         folder = Path(name)
         for file, tensors in trainee.release_files().items():
@@ -138,7 +144,7 @@ def _built(
         "labels_pooled": trainee.decoding.labels_pooled,
         "named_from": trainee.decoding.named_from,
         "withdrawals_named": trainee.decoding.withdrawals_named,
-        "training": asdict(settings),
+        "training": asdict(settings) | {"start": trainee.start.version if trainee.start else ""},
         "training_seconds": seconds,
     }
     if settings.heads:
@@ -151,7 +157,7 @@ def _built(
         base=settings.base,
         base_sha256=base_digest(settings.base),
         configuration=configuration,
-        training_data=_sources(settings, corpora),
+        training_data=_sources(settings, corpora, trainee.start),
         canary=CANARY,
         scores=lambda loaded: manifest_scores("ner", loaded, data, tested(settings.corpora, settings.split)),
         root=root,
@@ -164,12 +170,12 @@ def tested(corpora: str, split: str) -> list[str]:
     return ([split] if corpora != "psytar" else []) + (["psytar_test"] if corpora != "ade" else [])
 
 
-def _sources(settings: Settings, corpora: Mapping[str, Corpus]) -> list[TrainingData]:
+def _sources(settings: Settings, corpora: Mapping[str, Corpus], start: Release | None) -> list[TrainingData]:
     """What a release was trained on, with what the release that its run began with knew."""
-    public = {"clinical": ade_corpus(settings.split), "posts": PSYTAR_TRAINING}
+    public = {"clinical": ade_corpus(settings.split), "posts": PSYTAR_TRAINING, NEGATIVES: ADE_NEGATIVES}
     own = [public[n] for n in corpora if n in public]
     own += teaching_sources(text for corpus in corpora.values() for text in corpus.train)
     if REVIEWED in corpora:
         own.append(reviewed_source(len(corpora[REVIEWED].train)))
-    earlier = started_release(settings).manifest.training_data if settings.start else []
+    earlier = start.manifest.training_data if start else []
     return list(dict.fromkeys([*own, *earlier]))

@@ -18,7 +18,6 @@ from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
 from training.common.adapter import changes_of, in_8_bits
 from training.ner.releases import check_split
-from training.ner.settings import Settings
 
 TENSORS = (ADAPTER, HEAD, EVENT_HEAD, STATUS_HEAD, TRANSITIONS)
 #: Cosine of the tagging heads of two runs, below which they did not begin with the same one: heads that began
@@ -46,7 +45,7 @@ def check_alike(releases: Sequence[Release]) -> None:
             raise ReleaseError(
                 f"{release.version}: other labels, corpora, files or decoding than {first.version}"
             )
-        check_split(release, Settings(split=split))
+        check_split(release, split)
         if not _in_8_bits(release):
             raise ReleaseError(f"{release.version}: only layers stored in 8 bits have a mean")
         if torch.cosine_similarity(_head(release), begun, dim=0) < LEAST_COSINE:

@@ -1,8 +1,8 @@
-"""CONORM-NER in training (CONORM, section 3.1): a tagging head over an encoder, in two phases.
+"""CONORM-NER in training (CONORM, section 3.1): a tagging head over an encoder, in a run for each phase.
 
-Each phase has its own AdamW and its own linear schedule with 10 % warm-up; the loss is the cross-entropy over
-all pieces. The weights of the last epochs may be averaged (Izmailov et al. 2018). What is validated is the
-model as a release holds it; the epoch with the best strict F1 on the validation part is kept.
+A run has its AdamW and its linear schedule with 10 % warm-up; the loss is the cross-entropy over all pieces.
+The weights of the last epochs may be averaged (Izmailov et al. 2018). What is validated is the model as a
+release holds it; the epoch with the best strict F1 on the validation part is kept.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import copy
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -33,8 +32,8 @@ from training.common.loop import AveragingTrainee, steps_of, warmup_linear
 from training.common.precision import mixed
 from training.ner.data import Example
 from training.ner.losses import losses_of
-from training.ner.releases import check_split, release_in
-from training.ner.settings import NAMED_FROM, Phase, Settings, event_names, phases_of
+from training.ner.releases import check_split
+from training.ner.settings import NAMED_FROM, Settings, event_names
 
 #: Batches out of which sentences of similar length are put together.
 POOL = 20
@@ -50,16 +49,17 @@ class TaggerTrainee(AveragingTrainee):
         score: Callable[[NerModel], dict[str, float]],
         device: torch.device | str = "cpu",
         transitions: Floats | None = None,
+        start: Release | None = None,
     ) -> None:
         """`score`: corpus to strict micro F1 on its validation part, of the model as it would be served, with
-        `transitions` where it decodes whole sentences.
+        `transitions` where it decodes whole sentences. `start`: the release whose weights it begins with.
         """
         super().__init__(max(1, settings.average))
         torch.manual_seed(settings.seed)
-        self.settings, self.data, self.device = settings, data, torch.device(device)
+        self.settings, self.data, self.start, self.device = settings, data, start, torch.device(device)
         self.epochs = settings.epochs
         self.rng = random.Random(settings.seed)
-        encoder, self.head, event_head, status_head = _beginning(settings)
+        encoder, self.head, event_head, status_head = _beginning(settings, start)
         self.encoder = adapter.trainable(encoder, rank=0)
         dimension = self.encoder.dimension
         self.event_head = (event_head or EventHead(dimension)) if settings.heads else None
@@ -73,34 +73,22 @@ class TaggerTrainee(AveragingTrainee):
             withdrawals_named=settings.decode == "viterbi",
         )
         self._score = score
-        self._encoder_parameters = adapter.trained_parameters(self.encoder.model)
-        self._phase: Phase | None = None
         self._number = 0
+        if not settings.layers:
+            self.encoder.model.requires_grad_(False)
+        self.optimizer = torch.optim.AdamW(self.parameters(), lr=settings.lr, fused=True)
+        steps = steps_of(settings.epochs, len(data), settings.batch)
+        self.schedule = warmup_linear(self.optimizer, steps)
 
     def modules(self) -> Sequence[nn.Module]:
         heads = [h for h in (self.event_head, self.status_head) if h is not None]
         return [self.encoder.model, self.head, *heads]
 
-    def prepare(self, number: int) -> None:
-        phase = next(p for p in reversed(phases_of(self.settings)) if p.first <= number)
-        if phase == self._phase:
-            return
-        self._phase = phase
-        _, *heads = self.modules()
-        parameters = list(self._encoder_parameters) if phase.encoder else []
-        parameters += [p for head in heads for p in head.parameters()]
-        self.optimizer = torch.optim.AdamW(parameters, lr=phase.lr, fused=True)
-        steps = steps_of(phase.epochs, len(self.data), self.settings.batch)
-        self.schedule = warmup_linear(self.optimizer, steps)
-
     def epoch(self, number: int) -> dict[str, float]:
-        assert self._phase is not None
         batches = length_batches(
             self.data, size=self.settings.batch, pool=POOL, length=lambda e: len(e.pieces), rng=self.rng
         )
-        self._freeze_encoder(not self._phase.encoder)
         losses = self.one_pass(batches, self._loss, number)
-        self._freeze_encoder(False)
         self.end_epoch()
         return losses
 
@@ -164,33 +152,24 @@ class TaggerTrainee(AveragingTrainee):
         with mixed(self.settings.precision, self.device):
             return losses_of(self.encoder, self.head, batch, self.event_head, self.status_head)
 
-    def _freeze_encoder(self, frozen: bool) -> None:
-        for parameter in self._encoder_parameters:
-            parameter.requires_grad_(not frozen)
-
 
 def _halved(module: nn.Module) -> dict[str, Tensor]:
     return {name: tensor.detach().half().cpu().clone() for name, tensor in module.state_dict().items()}
 
 
-def _beginning(settings: Settings) -> tuple[Encoder, Head, EventHead | None, StatusHead | None]:
-    """The base and a new head; or encoder and heads of the release
-    to start with.
+def _beginning(
+    settings: Settings, release: Release | None
+) -> tuple[Encoder, Head, EventHead | None, StatusHead | None]:
+    """The base and a new head; or encoder and heads of the release to start with.
 
     Raises ReleaseError where that release is not a tagger over the same base, or may know test texts of this
     run.
     """
-    if not settings.start:
+    if release is None:
         encoder = Encoder.load(settings.base)
         return encoder, Head(encoder.dimension, len(tags_of(LABELS))), None, None
-    release = started_release(settings)
     if (release.manifest.task, release.manifest.base) != ("ner", settings.base):
-        raise ReleaseError(f"{release.version}: --start needs a tagger over {settings.base}")
-    check_split(release, settings)
+        raise ReleaseError(f"{release.version}: no tagger over {settings.base} to begin with")
+    check_split(release, settings.split)
     model = NerModel.load(release)
     return encoder_of(release, packed=False), model.head, model.event_head, model.status_head
-
-
-def started_release(settings: Settings) -> Release:
-    """The release that a run starts with: `--start` is its folder, or the output of its run."""
-    return release_in(Path(settings.start))

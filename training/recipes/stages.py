@@ -54,6 +54,8 @@ class Task:
     """the release whose weights are the mean of those of several"""
     refresh: Callable[[Release, Place], Release] | None = None
     """the same release again with today's tables; nothing is trained"""
+    is_reviewed: bool = False
+    """whether it learns from reviews"""
 
 
 def task_of(name: str) -> Task:
@@ -71,6 +73,8 @@ def run_recipe(task: Task, recipe: Recipe, place: Place, folder: Path | None = N
     """
     for settings in {run: None for stage in recipe.stages for run in stage.runs}:
         task.check(settings)
+    if place.reviews and not task.is_reviewed:
+        raise RecipeError(f"{recipe.task} learns nothing from reviews")
     several = [stage.name for stage in recipe.stages if len(stage.runs) > 1]
     if several and task.mean is None:
         raise RecipeError(f"stage {several[0]} has several seeds, but releases of {recipe.task} have no mean")

@@ -27,15 +27,16 @@ from models.terminology import Term
 from models.types import DRUG, LABELS
 from tests.models import tiny
 from tests.training.ner.test_training import loop_of, tagger
+from tests.training.recipes.runs import made
 from training.common.corpora import read_ade_abstracts
 from training.evaluation.relation import split_texts
 from training.ner import event_options
-from training.ner import settings as ner
-from training.ner.__main__ import main
 from training.ner.assemble import counted_transitions
 from training.ner.data import read
-from training.ner.releases import release_in
+from training.ner.refresh import refreshed
 from training.ner.settings import NAMED_FROM, PROCEDURES, Settings, event_names
+from training.ner.task import refresh
+from training.recipes.stages import Place
 from training.teaching.readers import gold_texts
 
 pytestmark = pytest.mark.matrix
@@ -49,7 +50,7 @@ def few_posts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_training_run_builds_a_tagger_that_loads(corpus: Path, tmp_path: Path) -> None:
     base = tiny.bert(tmp_path / "base")
-    main(data=corpus, output=tmp_path, base=base, epochs=2, phases=1, average=1, batch=4)
+    made("ner", data=corpus, output=tmp_path, base=base, epochs=2, average=1, batch=4)
     (path,) = (tmp_path / "ner").iterdir()
     release = open_release(path)
     manifest = release.manifest
@@ -77,11 +78,11 @@ def test_a_training_run_builds_a_tagger_that_loads(corpus: Path, tmp_path: Path)
     ],
 )
 def test_a_run_on_one_corpus_is_scored_on_that_one(
-    corpus: Path, tmp_path: Path, corpora: ner.Corpora, split: str, named: tuple[str, str]
+    corpus: Path, tmp_path: Path, corpora: str, split: str, named: tuple[str, str]
 ) -> None:
     base = tiny.bert(tmp_path / "base")
-    small = {"base": base, "epochs": 2, "batch": 4, "decode": "paper"}
-    main(data=corpus, output=tmp_path, corpora=corpora, split=split, **small)
+    small: dict[str, Any] = {"base": base, "epochs": 2, "batch": 4, "decode": "paper"}
+    made("ner", data=corpus, output=tmp_path, corpora=corpora, split=split, **small)
     (path,) = (tmp_path / "ner").iterdir()
     manifest = open_release(path).manifest
     assert TRANSITIONS not in manifest.files
@@ -96,7 +97,7 @@ def test_a_run_with_the_teaching_corpus_names_it_and_is_scored_on_the_public_cor
     corpus: Path, tmp_path: Path
 ) -> None:
     base = tiny.bert(tmp_path / "base")
-    main(data=corpus, output=tmp_path, base=base, epochs=1, phases=1, teaching=1.0, limit=5)
+    made("ner", data=corpus, output=tmp_path, base=base, epochs=1, teaching=1.0, limit=5)
     (path,) = (tmp_path / "ner").iterdir()
     manifest = open_release(path).manifest
     assert manifest.configuration["training"]["teaching"] == 1.0
@@ -114,13 +115,13 @@ def test_a_part_without_shared_abstracts_is_trained_on_the_others(corpus: Path, 
     assert len(learnt) == 9
     assert not learnt & {abstracts[t.id] for t in test}
     with pytest.raises(typer.BadParameter, match="no split 'ade_group_11'"):
-        main(data=corpus, output=tmp_path, split="ade_group_11")
+        made("ner", data=corpus, output=tmp_path, split="ade_group_11")
 
 
 def test_a_training_run_leaves_the_shared_weights_alone(corpus: Path, tmp_path: Path) -> None:
     base = tiny.bert(tmp_path / "base")
     before = {n: t.clone() for n, t in Encoder.load(base).model.state_dict().items()}
-    main(data=corpus, output=tmp_path, base=base, epochs=2, batch=4)
+    made("ner", data=corpus, output=tmp_path, base=base, epochs=2, batch=4)
     after = Encoder.load(base).model.state_dict()
     assert all(torch.equal(t, after[n]) for n, t in before.items())
 
@@ -131,7 +132,7 @@ def test_the_event_head_learns_and_is_released(corpus: Path, tmp_path: Path) -> 
     loop = loop_of(base, epochs=4, lr=5e-3, heads=True)
     losses = [epoch.losses["event"] for epoch in loop.epochs()]
     assert losses[-1] < losses[0]
-    main(data=corpus, output=tmp_path, base=base, epochs=2, batch=4, heads=True, negatives=3)
+    made("ner", data=corpus, output=tmp_path, base=base, epochs=2, batch=4, heads=True, negatives=3)
     (path,) = (tmp_path / "ner").iterdir()
     model = load(open_release(path), dtype="float32").model
     assert isinstance(model, NerModel)
@@ -149,21 +150,17 @@ def test_the_event_head_learns_and_is_released(corpus: Path, tmp_path: Path) -> 
 @pytest.mark.usefixtures("few_posts")
 def test_a_release_is_made_again_with_the_names_of_todays_tables(corpus: Path, tmp_path: Path) -> None:
     base = tiny.bert(tmp_path / "base")
-    heads = {"heads": True, "teaching": 0.01, "limit": 5}
-    main(data=corpus, output=tmp_path / "old", base=base, epochs=1, phases=1, **heads)
-    made = release_in(tmp_path / "old")
+    heads: dict[str, Any] = {"heads": True, "teaching": 0.01, "limit": 5}
+    first = made("ner", data=corpus, output=tmp_path / "old", base=base, epochs=1, **heads)
     (tmp_path / "referred").mkdir()
-    for file in made.manifest.files:
-        shutil.copyfile(made.file(file), tmp_path / "referred" / file)
+    for file in first.manifest.files:
+        shutil.copyfile(first.file(file), tmp_path / "referred" / file)
     (tmp_path / "referred" / REFERENCE).write_text("{}")
     (tmp_path / "referred" / "drugs.tsv").write_text("name\tgeneric\nzoloft\tsertraline\n")
     write_names(tmp_path / "referred" / NAMES, ["clap"])
     files = describe(tmp_path / "referred")
-    old = build(tmp_path / "referred", made.manifest.model_copy(update={"files": files}), tmp_path / "old")
-    with pytest.raises(ReleaseError, match="has several taggers"):
-        release_in(tmp_path / "old")
-    main(data=corpus, output=tmp_path / "new", like=str(old.path))
-    (new,) = map(open_release, (tmp_path / "new/ner").iterdir())
+    old = build(tmp_path / "referred", first.manifest.model_copy(update={"files": files}), tmp_path / "old")
+    new = refresh(old, Place(corpus, tmp_path / "new", torch.device("cpu")))
     before, after = (NerModel.load(release) for release in (old, new))
     assert before.names is not None and after.names is not None
     assert (len(before.names), len(after.names) > 10_000) == (1, True)
@@ -176,16 +173,16 @@ def test_a_release_is_made_again_with_the_names_of_todays_tables(corpus: Path, t
     assert new.manifest.configuration["own_events"]["posts"] == 100
     assert len(new.manifest.configuration["own_events"]["curve"]) > 5
     assert {s.data for s in new.manifest.scores} == {s.data for s in old.manifest.scores}
-    assert new.manifest.files.keys() == made.manifest.files.keys()
+    assert new.manifest.files.keys() == first.manifest.files.keys()
     changed = {name for name, file in new.manifest.files.items() if old.manifest.files[name] != file}
     assert changed == {NAMES, "drugs.tsv"}
     assert new.file("drugs.tsv").read_bytes() == drugs.BUNDLED.read_bytes()
 
 
-def test_the_papers_decoding_is_its_own_alone(corpus: Path, tmp_path: Path) -> None:
-    main(data=corpus, output=tmp_path, base=tiny.bert(tmp_path / "base"), epochs=1, batch=4, decode="paper")
-    decoding = NerModel.load(release_in(tmp_path)).decoding
-    assert decoding == Decoding()
+def test_the_papers_decoding_has_no_rules(corpus: Path, tmp_path: Path) -> None:
+    base = tiny.bert(tmp_path / "base")
+    release = made("ner", data=corpus, output=tmp_path, base=base, epochs=1, batch=4, decode="paper")
+    assert NerModel.load(release).decoding == Decoding()
 
 
 def test_of_a_terminology_without_frequencies_all_names_but_procedures_are_looked_for(
@@ -201,15 +198,11 @@ def test_of_a_terminology_without_frequencies_all_names_but_procedures_are_looke
 
 @pytest.mark.usefixtures("few_posts")
 def test_the_weights_of_several_releases_are_averaged(corpus: Path, tmp_path: Path) -> None:
-    base, runs = tiny.bert(tmp_path / "base"), [str(tmp_path / name) for name in ("start", "one", "two")]
-    for seed, run in enumerate(runs):
-        main(
-            data=corpus, output=Path(run), seed=seed, base=base, epochs=1, phases=1,
-            batch=4, lr=5e-3, teaching=0.01, limit=5, heads=True,
-            start=runs[0] if seed else "",
-        )  # fmt: skip
-    main(data=corpus, output=tmp_path / "mean", like=",".join(runs[1:]))
-    one, two, mean = (release_in(tmp_path / name) for name in ("one", "two", "mean"))
+    common: dict[str, Any] = {"base": tiny.bert(tmp_path / "base"), "epochs": 1, "batch": 4, "lr": 5e-3}
+    common |= {"data": corpus, "heads": True, "teaching": 0.01, "limit": 5}
+    start = made("ner", output=tmp_path / "start", **common)
+    one, two = (made("ner", output=tmp_path / str(seed), seed=seed, start=start, **common) for seed in (1, 2))
+    mean = refreshed([one, two], corpus, tmp_path / "mean")
     options = [release.manifest.configuration for release in (one, two, mean)]
     assert options[2]["mean_of"] == [one.version, two.version]
     assert options[2]["event_weight"] == sum(o["event_weight"] for o in options[:2]) / 2
@@ -230,44 +223,30 @@ def test_the_weights_of_several_releases_are_averaged(corpus: Path, tmp_path: Pa
 
 
 def test_releases_without_a_mean_are_refused(corpus: Path, tmp_path: Path) -> None:
-    base = tiny.bert(tmp_path / "base")
-    common: dict[str, Any] = {"base": base, "epochs": 1, "phases": 1, "batch": 4}
-    main(data=corpus, output=tmp_path / "whole", **common)
-    others: dict[str, dict[str, Any]] = {
-        "tags": {"decode": "paper"},
-        "posts": {"corpora": "psytar"},
-        "fold": {"split": "ade_group_3"},
-        "seed": {"seed": 7},
-    }
-    for name, settings in others.items():
-        main(data=corpus, output=tmp_path / name, **settings, **common)
-    said = {
-        f"{tmp_path}/whole,{tmp_path}/tags": "other labels, corpora, files or decoding",
-        f"{tmp_path}/whole,{tmp_path}/posts": "other labels, corpora, files or decoding",
-        f"{tmp_path}/whole,{tmp_path}/fold": "trained on ade_group_3, not on ade_fold_1",
-        f"{tmp_path}/whole,{tmp_path}/seed": "start both runs from one release",
-    }
-    for runs, reason in said.items():
+    common: dict[str, Any] = {"data": corpus, "base": tiny.bert(tmp_path / "base"), "epochs": 1, "batch": 4}
+    whole = made("ner", output=tmp_path / "whole", **common)
+    others: list[tuple[dict[str, Any], str]] = [
+        ({"decode": "paper"}, "other labels, corpora, files or decoding"),
+        ({"corpora": "psytar"}, "other labels, corpora, files or decoding"),
+        ({"split": "ade_group_3"}, "trained on ade_group_3, not on ade_fold_1"),
+        ({"seed": 7}, "start both runs from one release"),
+    ]
+    for i, (settings, reason) in enumerate(others):
+        other = made("ner", output=tmp_path / str(i), **common | settings)
         with pytest.raises(ReleaseError, match=reason):
-            main(data=corpus, output=tmp_path, like=runs)
+            refreshed([whole, other], corpus, tmp_path)
 
 
 def test_a_run_begins_with_a_release(corpus: Path, tmp_path: Path) -> None:
     base = tiny.bert(tmp_path / "base")
-    main(data=corpus, output=tmp_path / "one", base=base, epochs=2, batch=4, lr=5e-3)
-    (start,) = (tmp_path / "one/ner").iterdir()
-    loop = loop_of(base, epochs=1, start=str(start))
-    model = NerModel.load(open_release(start))
-    assert torch.equal(tagger(loop).head.linear.weight, model.head.linear.weight)
-    assert torch.equal(
-        tagger(loop_of(base, epochs=1, start=str(tmp_path / "one"))).head.linear.weight,
-        model.head.linear.weight,
-    )
-    stored = encoder_of(open_release(start), packed=False).model
+    start = made("ner", data=corpus, output=tmp_path, base=base, epochs=2, batch=4, lr=5e-3)
+    loop = loop_of(base, epochs=1, start=start)
+    assert torch.equal(tagger(loop).head.linear.weight, NerModel.load(start).head.linear.weight)
+    stored = encoder_of(start, packed=False).model
     begun, released = (m.state_dict() for m in (tagger(loop).encoder.model, stored))
     assert all(torch.equal(tensor, begun[name]) for name, tensor in released.items())
-    with pytest.raises(ReleaseError, match="--start needs a tagger over mini"):
-        loop_of("mini", start=str(start))
+    with pytest.raises(ReleaseError, match="no tagger over mini to begin with"):
+        loop_of("mini", start=start)
 
 
 @pytest.mark.usefixtures("few_posts")
@@ -275,24 +254,20 @@ def test_a_run_goes_on_with_all_heads_of_the_release_that_it_begins_with(
     corpus: Path, tmp_path: Path
 ) -> None:
     base = tiny.bert(tmp_path / "base")
-    heads: dict[str, Any] = {"heads": True}
-    main(
-        data=corpus, output=tmp_path, base=base, epochs=1, phases=1, teaching=0.01,
-        limit=5, **heads,
-    )  # fmt: skip
-    model = NerModel.load(release_in(tmp_path))
-    begun = tagger(loop_of(base, epochs=1, start=str(tmp_path), seed=7, **heads))
+    start = made("ner", data=corpus, output=tmp_path, base=base, epochs=1, teaching=0.01, limit=5, heads=True)
+    model = NerModel.load(start)
+    begun = tagger(loop_of(base, epochs=1, start=start, seed=7, heads=True))
     assert begun.event_head is not None and begun.status_head is not None
     for before, after in ((model.event_head, begun.event_head), (model.status_head, begun.status_head)):
         assert before is not None
         for name, tensor in before.state_dict().items():
             assert torch.equal(tensor, after.state_dict()[name]), name
-    new = tagger(loop_of(base, epochs=1, start=str(tmp_path)))
+    new = tagger(loop_of(base, epochs=1, start=start))
     assert (new.event_head, new.status_head) == (None, None)
 
 
 def test_a_release_that_decodes_in_an_unknown_way_is_refused(corpus: Path, tmp_path: Path) -> None:
-    main(data=corpus, output=tmp_path, base=tiny.bert(tmp_path / "base"), epochs=2, batch=4)
+    made("ner", data=corpus, output=tmp_path, base=tiny.bert(tmp_path / "base"), epochs=2, batch=4)
     (path,) = (tmp_path / "ner").iterdir()
     release = open_release(path)
     changed = release.manifest.model_copy(

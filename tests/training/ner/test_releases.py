@@ -11,9 +11,8 @@ import pytest
 from models.releases.manifest import Release, ReleaseError
 from models.releases.store import open_release
 from tests.models import tiny
-from training.ner.__main__ import main
+from tests.training.recipes.runs import made
 from training.ner.releases import check_split
-from training.ner.settings import Settings
 
 pytestmark = pytest.mark.matrix
 
@@ -27,7 +26,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> str:
 def first(base: str, corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Release:
     """The release of a run on fold 1."""
     output = tmp_path_factory.mktemp("begun")
-    main(data=corpus, output=output, base=base, phases=1, epochs=1, batch=4)
+    made("ner", data=corpus, output=output, base=base, epochs=1, batch=4)
     (folder,) = (output / "ner").iterdir()
     return open_release(folder)
 
@@ -48,18 +47,19 @@ def test_a_tagger_without_the_ade_corpus_fits_every_split_unless_another_one_tau
     manifest = first.manifest.model_copy(update={"configuration": {"training": trained} | more})
     release = Release(first.path, manifest, first.version)
     with nullcontext() if fits else pytest.raises(ReleaseError, match="was trained on ade_fold_1"):
-        check_split(release, Settings(split="ade_group_1"))
+        check_split(release, "ade_group_1")
 
 
 def test_a_run_does_not_begin_with_a_tagger_that_may_know_its_test_part(
     base: str, first: Release, corpus: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(ReleaseError, match="was trained on ade_fold_1, not on ade_group_1"):
-        main(
+        made(
+            "ner",
             data=corpus,
             output=tmp_path,
             base=base,
             epochs=1,
             split="ade_group_1",
-            start=str(first.path),
+            start=first,
         )

@@ -12,6 +12,11 @@ from models.releases.store import open_release
 from tests.models import tiny
 from tests.training.idiom.conftest import semeval
 from training.__main__ import app
+from training.common.corpora import ADE_NEGATIVES
+from training.ner import event_options
+from training.recipes.recipe import read_recipe
+from training.recipes.stages import task_of
+from training.teaching.readers import gold_texts
 
 __all__ = ["semeval"]
 
@@ -50,3 +55,25 @@ def test_a_release_without_a_recipe_is_not_made_again(tiny: dict[str, Release], 
     code, said = run("refresh", tiny["summarization"].path, "--data", tmp_path)
     assert code == 2
     assert "no recipe makes releases of summarization" in said
+
+
+@pytest.mark.slow
+def test_the_recipe_of_ner_makes_a_release_from_nothing_and_makes_it_again(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All its stages, each of one epoch over a few texts."""
+    monkeypatch.setattr(event_options, "gold_texts", lambda *named: gold_texts(*named)[:20])
+    given = [f"base={tiny.bert(tmp_path / 'base')}", "limit=5", "epochs=1", "teaching=0.01", "negatives=2"]
+    more = [part for one in given for part in ("--set", one)]
+    code, said = run("ner", "--data", corpus, "--output", tmp_path, "--run", tmp_path / "run", *more)
+    assert code == 0
+    release = release_of(tmp_path, "ner")
+    first, *_, last = read_recipe("ner", task_of("ner").settings, None, {}).stages
+    assert f"1_{first.name}, run 1 of 1" in said and f"_{last.name}, run 2 of 2" in said
+    assert len(release.manifest.configuration["mean_of"]) == len(last.runs)
+    assert ADE_NEGATIVES in release.manifest.training_data
+    code, _ = run("refresh", release.path, "--data", corpus, "--output", tmp_path / "again")
+    assert code == 0
+    again = release_of(tmp_path / "again", "ner")
+    assert again.manifest.configuration["like"] == release.version
+    assert again.manifest.files == release.manifest.files

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -54,7 +54,7 @@ class Made:
         return self._release("+".join(r.manifest.kind for r in releases), place)
 
     def task(self) -> Task:
-        return Task(Settings, lambda settings: None, self.train, self.mean)
+        return Task(Settings, lambda settings: None, self.train, self.mean, is_reviewed=True)
 
 
 RECIPE = Recipe(
@@ -107,8 +107,10 @@ def test_a_folder_is_of_one_recipe_and_of_one_file_of_reviews(place: Place, tmp_
         run_recipe(Made().task(), RECIPE, reviewed, folder)
 
 
-def test_nothing_is_trained_where_a_stage_of_several_seeds_has_no_mean(place: Place) -> None:
+def test_nothing_is_trained_where_the_task_cannot_do_what_is_asked(place: Place) -> None:
     made = Made()
+    with pytest.raises(RecipeError, match="ner learns nothing from reviews"):
+        run_recipe(replace(made.task(), is_reviewed=False), RECIPE, replace(place, reviews=place.data))
     with pytest.raises(RecipeError, match="several seeds, but releases of ner have no mean"):
         run_recipe(Task(Settings, lambda settings: None, made.train), RECIPE, place)
     assert made.calls == []

@@ -21,11 +21,11 @@ from streams.store.opening import open_database
 from tests.models import tiny
 from tests.streams.store.messages import NOON, event, message, report
 from tests.training.normalization.small_terms import write_corpus
+from tests.training.recipes.runs import made
 from training.common.checkpoint import CheckpointError
 from training.common.corpora import GoldCoding, GoldMention, own_texts
 from training.evaluation.reference import read_texts
 from training.ner import assemble as assemble_ner
-from training.ner.__main__ import main as train_ner
 from training.ner.data import read
 from training.ner.settings import Settings
 from training.normalization.__main__ import main as train_normalization
@@ -59,10 +59,10 @@ def reviews(tmp_path_factory: pytest.TempPathFactory) -> Path:
             Mention(at, at + 9, "felt sick", ADE, 0.9),
             Mention(0, 6, "zoloft", DRUG, 0.9, generic="sertraline"),
         )
-        made = replace(
+        coded = replace(
             report(id_, i, event(), text=text, record_id=f"posts/{id_}/f/normalization@1"), mentions=mentions
         )
-        follower.apply([message(i, made)])
+        follower.apply([message(i, coded)])
     end = TEXTS["moved"].index("stomach") + len("stomach")
     outcomes: dict[str, dict[str, Any]] = {
         "kept": {"review": "accept"}, "rejected": {"review": "reject"},
@@ -153,7 +153,7 @@ def test_both_programs_train_with_a_file_of_reviews_and_name_it(
     corpus: Path, reviews: Path, tmp_path: Path
 ) -> None:
     base = tiny.bert(tmp_path / "base")
-    train_ner(data=corpus, output=tmp_path, base=base, epochs=2, batch=4, reviews=reviews)
+    made("ner", data=corpus, output=tmp_path, base=base, epochs=2, batch=4, reviews=reviews)
     folder = write_corpus(tmp_path)
     options: dict[str, Any] = {"epochs": 1, "rank": 2, "terms": folder / "terms.tsv"}
     train_normalization(

@@ -1,0 +1,39 @@
+"""The task of the tagger, as recipes run it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import typer
+
+from models.encoder.capabilities import Need
+from models.releases.manifest import Release
+from training.common.program import check_base
+from training.evaluation.relation import SPLITS
+from training.ner.assemble import make
+from training.ner.refresh import refreshed
+from training.ner.settings import Settings
+from training.recipes.stages import Place, Task
+
+
+def check(settings: Settings) -> None:
+    """Raises typer.BadParameter for a split that is none, and for a base that is no encoder."""
+    if settings.split not in SPLITS:
+        raise typer.BadParameter(f"no split {settings.split!r} of the ADE corpus")
+    check_base(settings.base, Need())
+
+
+def train(settings: Settings, place: Place) -> Release:
+    own = {"reviews": place.reviews, "start": place.start}
+    return make(settings, place.data, place.output, place.checkpoints, place.device, **own)
+
+
+def mean(releases: Sequence[Release], place: Place) -> Release:
+    return refreshed(releases, place.data, place.output, place.device)
+
+
+def refresh(release: Release, place: Place) -> Release:
+    return mean([release], place)
+
+
+TASK = Task(Settings, check, train, mean, refresh, is_reviewed=True)
