@@ -89,12 +89,6 @@ def adapter_tensors(model: nn.Module) -> dict[str, Tensor]:
     return tensors
 
 
-def unchanged(base: nn.Module, trained: nn.Module) -> bool:
-    """Whether training left every weight as it was in the base."""
-    before = dict(base.named_parameters())
-    return all(torch.equal(p.detach().cpu(), before[name]) for name, p in trained.named_parameters())
-
-
 def quantized(base: nn.Module, trained: nn.Module) -> dict[str, Tensor]:
     """The change of every parameter as `in_8_bits`. Unchanged parameters are left out."""
     before, changes = dict(base.named_parameters()), {}

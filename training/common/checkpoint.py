@@ -102,15 +102,6 @@ class Checkpoint:
         aside.rename(self._path)
 
 
-def read_run(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Settings and last saved state of the run in a folder; raises CheckpointError where there is none."""
-    path = folder / FILE
-    if not path.exists():
-        raise CheckpointError(f"{folder} holds no run")
-    stored = _stored(path)
-    return stored["settings"], stored["state"]
-
-
 def _stored(path: Path) -> dict[str, Any]:
     try:
         # It has the checksums of its parts, which torch does not compare.

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import torch
 from rich.console import Console
@@ -21,7 +21,7 @@ from rich.progress import track
 from torch import Tensor, nn
 
 from training.common.adapter import restore, trained_parameters, trained_state
-from training.common.checkpoint import Checkpoint, read_run
+from training.common.checkpoint import Checkpoint
 
 console = Console()
 B = TypeVar("B")
@@ -301,24 +301,6 @@ class TrainingLoop:
 
 def _deciding(epoch: Epoch) -> float:
     return next(iter(epoch.scores.values()))
-
-
-class StoredRun(NamedTuple):
-    """What a folder holds of a run after its last whole epoch."""
-
-    settings: dict[str, Any]
-    epochs: int
-    """how many were trained"""
-    state: dict[str, Any]
-    """of the trainee, see `Trainee.state`"""
-
-
-def stored_run(folder: Path) -> StoredRun:
-    """The run of a folder, for another one to begin with its weights. Raises CheckpointError where there is
-    none.
-    """
-    settings, state = read_run(folder)
-    return StoredRun(settings, state["curve"][-1]["number"], state["state"])
 
 
 def warmup_linear(optimizer: Any, steps: int) -> Any:

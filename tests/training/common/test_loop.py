@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from training.common.checkpoint import FILE, Checkpoint, CheckpointError
-from training.common.loop import Epoch, Trainee, TrainingLoop, steps_of, stored_run, warmup_linear
+from training.common.loop import Epoch, Trainee, TrainingLoop, steps_of, warmup_linear
 
 
 class Line(Trainee):
@@ -154,18 +154,6 @@ def test_a_run_with_other_settings_is_refused(tmp_path: Path) -> None:
         list(TrainingLoop(Line([0.5]), {"lr": 2}, tmp_path).epochs())
 
 
-def test_another_run_can_begin_with_the_last_weights_of_a_stored_one(tmp_path: Path) -> None:
-    line = Line([0.5, 0.1])
-    list(TrainingLoop(line, {"lr": 1}, tmp_path).epochs())
-    run = stored_run(tmp_path)
-    assert (run.settings, run.epochs) == ({"lr": 1}, 2)
-    other = Line([0.5])
-    other.load_weights(run.state["weights"])
-    assert weight(other) == weight(line)
-    with pytest.raises(CheckpointError, match="holds no run"):
-        stored_run(tmp_path / "nowhere")
-
-
 def test_of_several_losses_the_sum_is_minimised_and_each_is_reported() -> None:
     class Two(Line):
         def epoch(self, number: int) -> dict[str, float]:
@@ -219,8 +207,6 @@ def test_a_full_disk_leaves_the_last_state_and_a_damaged_one_is_named(tmp_path: 
     (tmp_path / FILE).write_bytes((tmp_path / FILE).read_bytes()[: size // 2])
     with pytest.raises(CheckpointError, match="is damaged: remove it"):
         checkpoint.load()
-    with pytest.raises(CheckpointError, match="is damaged"):
-        stored_run(tmp_path)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # torch on the protocol of the damaged file
@@ -242,7 +228,7 @@ def test_a_state_that_is_damaged_anywhere_is_named(tmp_path: Path) -> None:
             checkpoint.load()
     torch.save([1], path)
     with pytest.raises(CheckpointError, match="is damaged"):
-        stored_run(tmp_path)
+        checkpoint.load()
 
 
 def test_other_weights_than_those_that_were_saved_are_no_state(tmp_path: Path) -> None:
