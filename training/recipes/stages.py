@@ -36,7 +36,7 @@ class Place:
     device: torch.device
     reviews: Path | None = None
     checkpoints: Path | None = None
-    """folder from which a run that was stopped resumes"""
+    """folder from which a run that was stopped resumes; None: nothing is kept"""
     start: Release | None = None
     """the release that the run begins with; None: the base"""
 
@@ -85,7 +85,9 @@ def run_recipe(task: Task, recipe: Recipe, place: Place, folder: Path | None = N
             is_last = number == len(recipe.stages)
             own = root / f"{number}_{stage.name}"
             output = place.output if is_last else own
-            place = replace(place, start=_stage(task, stage.runs, replace(place, output=output), own))
+            checkpoints = own if folder else None
+            here = replace(place, output=output, checkpoints=checkpoints)
+            place = replace(place, start=_stage(task, stage.runs, here, own))
         assert place.start is not None
         return place.start
 
@@ -94,7 +96,8 @@ def _stage(task: Task, runs: Sequence[Any], place: Place, folder: Path) -> Relea
     made = []
     for i, settings in enumerate(runs, 1):
         own = folder / f"run_{i}"
-        run = replace(place, checkpoints=own, output=place.output if len(runs) == 1 else own)
+        checkpoints = own if place.checkpoints else None
+        run = replace(place, checkpoints=checkpoints, output=place.output if len(runs) == 1 else own)
         console.print(f"{folder.name}, run {i} of {len(runs)}, seed {settings.seed}", highlight=False)
         fixed = replace(settings, precision=resolved(settings.precision, place.device))
         made.append(_once(own, partial(task.train, fixed, run)))

@@ -33,6 +33,7 @@ class Made:
 
     ends: int | None = None
     calls: list[str] = field(default_factory=list)
+    checkpoints: list[Path | None] = field(default_factory=list)
 
     def _release(self, kind: str, place: Place) -> Release:
         self.calls.append(kind)
@@ -46,7 +47,7 @@ class Made:
         if settings.seed == self.ends:
             raise PowerCut
         assert settings.precision in {"float32", "bfloat16"}
-        assert place.checkpoints is not None
+        self.checkpoints.append(place.checkpoints)
         before = place.start.manifest.kind if place.start else "base"
         return self._release(f"{before}-{settings.seed}", place)
 
@@ -78,6 +79,7 @@ def test_each_stage_begins_with_the_release_of_the_one_before_or_the_mean_of_its
     made = Made()
     release = run_recipe(made.task(), RECIPE, place)
     assert made.calls == CALLS
+    assert set(made.checkpoints) == {None}, "nothing is kept where no folder is named"
     assert release.manifest.kind == CALLS[-1]
     assert [path.parent for path in place.output.rglob("manifest.json")] == [release.path]
 
@@ -90,6 +92,7 @@ def test_a_stopped_run_goes_on_with_what_was_not_made(place: Place, tmp_path: Pa
     further = Made()
     release = run_recipe(further.task(), RECIPE, place, folder)
     assert stopped.calls + further.calls == CALLS
+    assert len({*stopped.checkpoints, *further.checkpoints} - {None}) == 5
     again = Made()
     assert run_recipe(again.task(), RECIPE, place, folder).version == release.version
     assert again.calls == []
