@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from models.acronym.surface_features import undotted
-from models.scores import Counts, RecordMeasure, accuracy_at, ratio
+from models.scores import Counts, ratio
 from models.types import Span
 from training.common.corpora import ENCODING, in_form
 from training.common.long_forms import casi_senses
+from training.evaluation.measures import RecordMeasure, accuracy_at
 from training.evaluation.result import Result
 
 SPLITS = ("casi", "sdu22_scientific", "sdu22_legal")

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from models.scores import Counts, spearman
+from models.scores import Counts
 from training.common.corpora import ENCODING, in_form
+from training.evaluation.measures import spearman
 from training.evaluation.result import Part, Result
 from training.teaching.batches import PARTS
 from training.teaching.readers import idioms

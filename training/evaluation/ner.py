@@ -8,10 +8,11 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from models.scores import macro_f1, micro_f1, span_counts
+from models.scores import micro_f1, span_counts
 from models.types import ADE, DRUG, LABELS
 from training.common.corpora import GoldText, ade_part, read_psytar
 from training.common.tagging.spans import DictionaryTagger, gold_spans, mention_spans
+from training.evaluation.measures import macro_f1
 from training.evaluation.relation import SPLITS as ADE_SPLITS
 from training.evaluation.relation import split_texts
 from training.evaluation.result import Result

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from models.scores import Counts, Measure, accuracy_at, ratio
+from models.scores import Counts, Measure, ratio
 from models.terminology import Term
 from models.types import Coding, Query
 from training.common.codings.split import heldout_split, pts_by_term, query, right_terms, split_groups
@@ -21,6 +21,7 @@ from training.common.corpora import ENCODING, GoldCoding, in_form, read_psytar_c
 from training.evaluation.coding import end_to_end, removed_terms
 from training.evaluation.coding.end_to_end import END_TO_END
 from training.evaluation.coding.removed_terms import REMOVED_TERMS
+from training.evaluation.measures import accuracy_at
 from training.evaluation.result import Part, Result
 
 SPLITS = ("heldout", "heldout_sider", "all", "sider", END_TO_END, REMOVED_TERMS)

@@ -12,17 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from models.scores import (
-    Counts,
-    Measure,
-    Spans,
-    divide_or_zero,
-    f1_of,
-    macro_f1,
-    micro_f1,
-    ratio,
-    span_counts,
-)
+from models.scores import Counts, Measure, Spans, divide_or_zero, f1_of, micro_f1, ratio, span_counts
 from models.types import ADE, DRUG, Mention, TaggedText
 from training.common.corpora import (
     GoldText,
@@ -33,6 +23,7 @@ from training.common.corpora import (
     read_negative_abstracts,
 )
 from training.common.tagging.spans import DictionaryTagger, Mentioned, gold_spans, mention_spans
+from training.evaluation.measures import macro_f1
 from training.evaluation.result import Part, Result
 
 FOLDS, GROUPS = "ade_fold_", "ade_group_"

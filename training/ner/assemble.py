@@ -21,7 +21,6 @@ from models.ner.decoding import Floats, tags_of
 from models.ner.model import NerModel
 from models.ner.named_events import NAMES, write_names
 from models.releases.manifest import Release, TrainingData
-from models.scores import SpanScores, strict_spans
 from models.text import words
 from models.types import LABELS
 from training.common.build import build_release
@@ -32,6 +31,7 @@ from training.common.tagging.spans import gold_spans, mention_spans
 from training.common.tagging.transitions import pairs_of, transitions_of
 from training.common.tagging.word_tags import word_tags
 from training.evaluation.evaluate import manifest_scores
+from training.evaluation.measures import SpanScores, strict_spans
 from training.ner.data import NEGATIVES, REVIEWED, Corpus, Example, examples, read
 from training.ner.event_options import event_options, held_out_curves
 from training.ner.settings import Settings, event_names

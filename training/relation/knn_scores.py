@@ -15,10 +15,10 @@ from torch.nn.functional import normalize
 from models.ner.decoding import spans_of
 from models.relation.neighbours import Floats, Numbers, decode_tags, votes
 from models.relation.pairs import LABELS
-from models.scores import f1, strict_spans
 from models.text import words
 from models.types import ADE
 from training.common.tagging.spans import gold_spans
+from training.evaluation.measures import f1, strict_spans
 from training.relation.data import TAGS, Example, ValidationPairs
 
 #: Queries of one product, which holds their cosines with the whole support.

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from models.scores import spearman
 from tests.training.idiom.corpus import unit
 from training.evaluation.evaluate import compare, evaluate
 from training.evaluation.idiom import PRIMARY, STS, Pair, pair_counts, read_pairs, scores
+from training.evaluation.measures import spearman
 
 
 class FixedVectors:

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 from models.relation.model import RelationModel
-from models.scores import f1
 from training.common.corpora import GoldText
+from training.evaluation.measures import f1
 from training.evaluation.relation import PROPORTION, gold_relations, span_of
 from training.relation.knn_scores import PAIR_SCORES
 

@@ -1,0 +1,149 @@
+"""Scores that are counted by hand: strict spans, means over labels, and those of drawn rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models.scores import Counts, Measure, micro_f1, span_counts
+from training.evaluation.measures import F1, accuracy_at, f1, macro_f1, spearman, strict_spans
+
+SPANS = st.lists(
+    st.sets(st.tuples(st.integers(0, 4), st.integers(5, 9), st.sampled_from(["A", "B", "C"])), max_size=5),
+    min_size=3,
+    max_size=3,
+)
+Spans = list[tuple[int, int, str]]
+MICRO, MACRO = micro_f1("micro", "", [0, 3]), macro_f1("macro", "", [0, 3])
+
+
+def rows(*values: list[float]) -> Counts:
+    return np.array(values, dtype=np.float64)
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ((0, 0, 0), F1(0.0, 0.0, 0.0)),
+        ((0, 5, 0), F1(0.0, 0.0, 0.0)),
+        ((0, 0, 5), F1(0.0, 0.0, 0.0)),
+        ((0, 5, 5), F1(0.0, 0.0, 0.0)),
+        ((5, 5, 5), F1(1.0, 1.0, 1.0)),
+        ((1, 2, 1), F1(0.5, 1.0, 2 / 3)),
+        ((3, 4, 6), F1(0.75, 0.5, 0.6)),
+    ],
+)
+def test_f1_is_the_harmonic_mean_and_zero_where_nothing_is_right(
+    counts: tuple[int, int, int], expected: F1
+) -> None:
+    assert tuple(f1(*counts)) == pytest.approx(tuple(expected))
+
+
+@pytest.mark.parametrize(
+    ("predicted", "gold", "labels", "micro", "macro"),
+    [
+        pytest.param([[(0, 3, "A")]], [[(0, 3, "A")]], ["A"], 1.0, 1.0, id="right"),
+        pytest.param([[(0, 4, "A")]], [[(0, 3, "A")]], ["A"], 0.0, 0.0, id="another boundary"),
+        pytest.param([[(0, 3, "B")]], [[(0, 3, "A")]], ["A", "B"], 0.0, 0.0, id="another label"),
+        pytest.param([[(0, 3, "A")] * 3], [[(0, 3, "A")]], ["A"], 1.0, 1.0, id="predicted thrice"),
+        pytest.param([[(0, 3, "A")]], [[(0, 3, "A")] * 2], ["A"], 1.0, 1.0, id="gold twice"),
+        pytest.param(
+            [[(0, 3, "A"), (5, 6, "B")]], [[(0, 3, "A")]], ["A"], 1.0, 1.0, id="prediction left out"
+        ),
+        pytest.param([[(0, 3, "A")]], [[(0, 3, "A"), (5, 6, "B")]], ["A"], 1.0, 1.0, id="gold left out"),
+        pytest.param(
+            [[(0, 3, "A")], []], [[], [(0, 3, "A")]], ["A"], 0.0, 0.0, id="right span of another text"
+        ),
+        # A: 2 of 2 right, B: 0 of 1 predicted and 1 gold.
+        pytest.param(
+            [[(0, 1, "A"), (2, 3, "A"), (4, 5, "B")]],
+            [[(0, 1, "A"), (2, 3, "A"), (4, 6, "B")]],
+            ["A", "B"],
+            2 / 3,
+            0.5,
+            id="micro and macro",
+        ),
+        pytest.param([[(0, 1, "A")]], [[(0, 1, "A")]], ["A", "B"], 1.0, 0.5, id="label that never occurs"),
+        pytest.param([[]], [[]], ["A"], 0.0, 0.0, id="nothing"),
+        pytest.param([], [], ["A"], 0.0, 0.0, id="no texts"),
+    ],
+)
+def test_strict_spans_count_exact_boundaries_and_labels_once_a_text(
+    predicted: list[Spans], gold: list[Spans], labels: list[str], micro: float, macro: float
+) -> None:
+    scores = strict_spans(predicted, gold, labels)
+    assert scores.micro.f1 == pytest.approx(micro)
+    assert scores.macro_f1 == pytest.approx(macro)
+    assert sorted(scores.by_label) == sorted(labels)
+
+
+@given(SPANS, SPANS)
+def test_f1_is_symmetric_and_one_for_predictions_equal_to_the_gold(
+    predicted: list[set[tuple[int, int, str]]], gold: list[set[tuple[int, int, str]]]
+) -> None:
+    there, back = strict_spans(predicted, gold, "AB"), strict_spans(gold, predicted, "AB")
+    assert there.micro.f1 == pytest.approx(back.micro.f1)
+    assert there.micro.precision == back.micro.recall
+    assert there.macro_f1 == pytest.approx(back.macro_f1)
+    itself = strict_spans(predicted, predicted, "ABC")
+    assert itself.micro.f1 == float(any(predicted))
+
+
+def test_different_numbers_of_texts_are_refused() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        strict_spans([[]], [], ["A"])
+
+
+@given(SPANS, SPANS)
+def test_measures_of_span_counts_are_the_strict_scores(
+    predicted: list[set[tuple[int, int, str]]], gold: list[set[tuple[int, int, str]]]
+) -> None:
+    counts = span_counts(predicted, gold, ["A", "B"])
+    expected = strict_spans(predicted, gold, ["A", "B"])
+    assert micro_f1("f1", "", [0, 3]).of(counts) == pytest.approx(expected.micro.f1)
+    assert macro_f1("f1", "", [0, 3]).of(counts) == pytest.approx(expected.macro_f1)
+    assert micro_f1("f1", "", [3]).of(counts) == pytest.approx(expected.by_label["B"].f1)
+
+
+@pytest.mark.parametrize(
+    ("counts", "micro", "macro"),
+    [
+        # 2 of 2 predicted and 2 gold; 0 of 1 predicted and 1 gold.
+        (rows([1, 1, 1, 0, 1, 0], [1, 1, 1, 0, 0, 1]), 2 / 3, 0.5),
+        (rows([3, 4, 6, 0, 0, 0]), 0.6, 0.3),
+        (rows([0, 0, 0, 0, 0, 0]), 0.0, 0.0),
+    ],
+)
+def test_f1_is_of_sums_over_records(counts: Counts, micro: float, macro: float) -> None:
+    assert MICRO.of(counts) == pytest.approx(micro)
+    assert MACRO.of(counts) == pytest.approx(macro)
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [
+        spearman("all", "", (0, 1)),
+        spearman("some", "", (0, 1), (2, 1)),
+        *(accuracy_at(f"{share}", "", (2, 0, 3), share) for share in (0.2, 0.5, 1.0)),
+    ],
+    ids=lambda measure: measure.name,
+)
+@settings(max_examples=25)
+@given(st.integers(0, 20), st.integers(0, 99))
+def test_a_draw_scores_as_its_records_would_alone(measure: Measure, records: int, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    counts = generator.integers([4, 4, 2, 2], size=(records, 4)).astype(np.float64)
+    weights = generator.integers(4, size=(5, records)).astype(np.float64)
+    alone = [measure.of(np.repeat(counts, times.astype(int), axis=0)) for times in weights]
+    assert measure.of_draws(counts, weights).tolist() == pytest.approx(alone)
+
+
+def test_accuracy_is_of_the_share_with_the_highest_confidence_among_those_that_count() -> None:
+    # Right, confidence, counted: the two that count and are most confident, then one more.
+    counts = rows([1, 0.9, 1], [1, 0.8, 0], [0, 0.7, 1], [1, 0.2, 1], [0, 0.1, 1])
+    assert accuracy_at("a", "", (0, 1, 2), 0.5).of(counts) == 0.5
+    assert accuracy_at("a", "", (0, 1, 2), 0.75).of(counts) == pytest.approx(2 / 3)
+    assert accuracy_at("a", "", (0, 1, 2), 0.01).of(counts) == 1
+    assert accuracy_at("a", "", (0, 1, 2), 0.5).of(counts[:0]) == 0
