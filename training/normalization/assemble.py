@@ -35,7 +35,7 @@ from training.normalization.nil.threshold import calibrated
 from training.normalization.phrases.lay import Phrase, PhraseTrainee, entries, taught_phrases
 from training.normalization.phrases.patients import effects, phrases_of, threshold
 from training.normalization.release import MAX_PIECES, TRAINED, ReleaseParts, build, trained_files
-from training.normalization.settings import ReleaseOptions, Settings
+from training.normalization.settings import CANDIDATES, ReleaseOptions, Settings
 from training.normalization.trainer import RefiningTrainee
 from training.teaching.readers import teaching_source
 from training.teaching.reviewed import read_reviewed, reviewed_codings, reviewed_source
@@ -78,7 +78,7 @@ def make(
         trainee, loop = train(settings, terms, split, isolated, run=run, device=device)
         network, seconds = trainee.network, seconds + loop.seconds
     parts, chosen = _finished(network, settings, options, split, adapter)
-    configuration = _configuration(settings, options, len(terms))
+    configuration = _configuration(settings, len(terms))
     configuration |= {"training_seconds": round(seconds)} | chosen
     console.print(f"{len(terms)} terms, NIL below {configuration['nil_below']}")
     where: dict[str, Any] = {"data": data, "output": output, "device": device}
@@ -111,11 +111,11 @@ def _finished(
         phrases, chosen = phrases_of_training(network, split.train, settings.seed)
     taught_entries = entries(network.isolated, network.terms) if options.taught else None
     chosen |= options.searched()
-    model = network.model(options.k, phrases=phrases, taught=taught_entries, vote=options.vote)
+    model = network.model(phrases=phrases, taught=taught_entries, vote=options.vote)
     model.prior = options.prior
     if options.spelling:
         model.spelling = spelling_of(model.encoder, model.terms, model.taught)
-    chosen |= calibrated(model, split.valid, options.nil_below)
+    chosen |= calibrated(model, split.valid)
     trained = trained_files(network, settings, isolated)
     return ReleaseParts(network.terms, network.vectors, phrases, taught_entries, trained), chosen
 
@@ -186,10 +186,10 @@ def _encoder(base: str, device: torch.device | str, start: Path | None = None) -
     return Encoder(copy.deepcopy(encoder.model), encoder.tokenizer, encoder.max_pieces)
 
 
-def _configuration(settings: Settings, options: ReleaseOptions, terms: int) -> dict[str, Any]:
+def _configuration(settings: Settings, terms: int) -> dict[str, Any]:
     configuration: dict[str, Any] = {
         "max_pieces": MAX_PIECES,
-        "k": options.k,
+        "k": CANDIDATES,
         "terms": terms,
         "window": settings.window,
         "training": asdict(settings),

@@ -23,7 +23,7 @@ from models.terminology import Term
 from training.common.adapter import trainable
 from training.common.precision import mixed
 from training.normalization.data import Example
-from training.normalization.settings import Settings
+from training.normalization.settings import CANDIDATES, Settings
 
 
 class Encoders(NamedTuple):
@@ -47,7 +47,7 @@ class IsolatedNetwork:
 
     def model(
         self,
-        k: int = 5,
+        k: int = CANDIDATES,
         nil_below: float = 0.0,
         phrases: Phrases | None = None,
         taught: Phrases | None = None,

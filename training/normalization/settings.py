@@ -15,6 +15,8 @@ from training.common.precision import PrecisionOption
 
 #: Share of the right codings that the rule for NIL may lose on the terms it is fitted on.
 ALLOWED_LOSS = 0.1
+#: Candidates that are kept with each event.
+CANDIDATES = 5
 #: Subtracted from the cosine of a phrase of the teaching corpus.
 TAUGHT_PENALTY = 0.05
 
@@ -64,10 +66,6 @@ class ReleaseOptions:
             exists=True, help="a .tsv with the columns llt, pt, soc, or a folder with MedDRA's .asc files"
         ),
     ] = terminology.BUNDLED
-    k: Annotated[int, typer.Option(help="candidates kept with each event")] = 5
-    nil_below: Annotated[
-        float | None, typer.Option(help="NIL threshold (cosine); by default from --data")
-    ] = None
     phrases: Annotated[bool, typer.Option(help="search training mentions in addition to the terms")] = True
     taught: Annotated[
         bool, typer.Option(help="search the phrases of the teaching corpus in addition to the terms")

@@ -22,7 +22,7 @@ from training.normalization.data import read
 from training.normalization.nil.threshold import calibrated
 from training.normalization.phrases.lay import entries
 from training.normalization.release import CALIBRATION, MAX_PIECES, ReleaseParts, build
-from training.normalization.settings import ReleaseOptions
+from training.normalization.settings import CANDIDATES, ReleaseOptions
 from training.teaching.readers import teaching_source
 
 console = Console()
@@ -41,9 +41,9 @@ def zero_shot_release(
     terms = terminology.load(options.terms)
     encoder = Encoder.load(base, device=str(device), max_pieces=MAX_PIECES)
     vectors = encoder.embed([t.llt for t in terms])
-    model = NormalizationModel(encoder, terms, vectors, k=options.k, nil_below=0.0)
-    configuration = {"max_pieces": MAX_PIECES, "k": options.k, "terms": len(terms)}
-    configuration |= calibrated(model, read(data).valid, options.nil_below)
+    model = NormalizationModel(encoder, terms, vectors, k=CANDIDATES, nil_below=0.0)
+    configuration = {"max_pieces": MAX_PIECES, "k": CANDIDATES, "terms": len(terms)}
+    configuration |= calibrated(model, read(data).valid)
     console.print(f"{len(terms)} terms, NIL below {configuration['nil_below']}")
     sources = [CALIBRATION] if data else []
     where: dict[str, Any] = {"data": data, "output": output, "device": device}

@@ -45,12 +45,9 @@ def risk_coverage(rows: Sequence[Decision]) -> list[dict[str, float]]:
     return curve
 
 
-def calibrated(
-    model: NormalizationModel, validation: Sequence[GoldCoding], nil_below: float | None
-) -> dict[str, Any]:
-    """The threshold, chosen on the validation part unless it is given, and the risk-coverage curve."""
+def calibrated(model: NormalizationModel, validation: Sequence[GoldCoding]) -> dict[str, Any]:
+    """The threshold, chosen on the validation part, and the risk-coverage curve; without one DEFAULT_NIL."""
     if not validation:
-        return {"nil_below": DEFAULT_NIL if nil_below is None else nil_below}
+        return {"nil_below": DEFAULT_NIL}
     rows = decisions(model, validation)
-    chosen = best_threshold(rows) if nil_below is None else nil_below
-    return {"nil_below": chosen, "risk_coverage": risk_coverage(rows)}
+    return {"nil_below": best_threshold(rows), "risk_coverage": risk_coverage(rows)}
