@@ -34,7 +34,7 @@ from training.evaluation.relation import BASELINES, FOLDS, GROUPS, MEASURES
 from training.ner import assemble as ner
 from training.ner.settings import Settings as TaggerSettings
 from training.relation import release as relation
-from training.relation.settings import Objective, Settings, SupportSizes
+from training.relation.settings import Objective, Settings
 
 console = Console()
 ROOT = Path(__file__).parents[2]
@@ -101,7 +101,6 @@ def plain_scores(split: str, epochs: int, seed: int, data: Path) -> dict[str, fl
 def fold_row(
     objective: Objective,
     settings: Settings,
-    sizes: SupportSizes,
     data: Path,
     run: Path | None,
     device: torch.device,
@@ -110,7 +109,7 @@ def fold_row(
     with tempfile.TemporaryDirectory() as folder:
         started = time.monotonic()
         own = run / settings.split if run else None
-        release = relation.make(objective, settings, sizes, data, Path(folder), own, device)
+        release = relation.make(objective, settings, data, Path(folder), own, device)
         seconds = time.monotonic() - started
         scores = release.manifest.scores
         size = sum(f.size for f in release.manifest.files.values()) / 1e6
@@ -145,11 +144,10 @@ def code_digest() -> str:
     return digest.hexdigest()[:12]
 
 
-def origin_of(objective: Objective, settings: Settings, sizes: SupportSizes, grouped: bool) -> dict[str, Any]:
+def origin_of(objective: Objective, settings: Settings, grouped: bool) -> dict[str, Any]:
     """The settings and the code that folds in one file must have in common."""
     return {
         "settings": {k: v for k, v in asdict(settings).items() if k != "split"} | {"objective": objective},
-        "support": asdict(sizes),
         "kind": "parts that share no abstract" if grouped else "the papers' folds",
         "code": code_digest(),
     }
@@ -184,7 +182,6 @@ def _rounded(evaluation: Evaluation) -> dict[str, float]:
 @program
 def main(
     settings: Settings,
-    sizes: SupportSizes,
     data: Annotated[Path, typer.Option(exists=True, help="folder with ade/")],
     result: Annotated[Path, typer.Option("--json", help="result file; a run resumes where it ends")],
     folds: Annotated[str, typer.Option(help="their numbers, with commas; `--split` is not used")] = ALL,
@@ -200,13 +197,13 @@ def main(
         raise typer.BadParameter(f"--folds {folds}: numbers from 1 to 10 are wanted")
     place = device_of(device)
     settings = replace(settings, precision=resolved(settings.precision, place))
-    origin = origin_of(objective, settings, sizes, grouped)
+    origin = origin_of(objective, settings, grouped)
     done = stored_folds(result, origin)
     for fold in folds.split(","):
         split = f"{GROUPS if grouped else FOLDS}{fold}"
         if fold not in done:
             own = replace(settings, split=split)
-            done[fold] = row = fold_row(objective, own, sizes, data, run, place)
+            done[fold] = row = fold_row(objective, own, data, run, place)
             write_results(result, origin, done)
             console.print(f"fold {fold}: {row['scores']} after {row['seconds']} s")
         if plain and "plain" not in done[fold]:

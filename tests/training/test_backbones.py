@@ -64,7 +64,7 @@ def runs(corpus: Path, semeval: Path, tmp_path_factory: pytest.TempPathFactory) 
     acronyms, questions = write_acronyms(root / "acronyms"), write_questions(root / "questions/data")
     tagging: dict[str, Any] = dict(data=corpus, epochs=1, batch=8, corpora="psytar", decode="paper")
     relating: dict[str, Any] = dict(
-        data=corpus, epochs=1, pair_epochs=1, batch=8, dimension=6, pair_dimension=6, words=60,
+        data=corpus, epochs=1, pair_epochs=1, batch=8,
     )  # fmt: skip
     coding: dict[str, Any] = dict(data=mentions / "data", terms=mentions / "terms.tsv", epochs=1)
     expanding: dict[str, Any] = dict(

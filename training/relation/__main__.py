@@ -24,13 +24,12 @@ from training.common.program_help import run_program
 from training.evaluation.finish import OFFERED, finish
 from training.evaluation.relation import SPLITS
 from training.relation.release import make, renamed
-from training.relation.settings import Objective, Settings, SupportSizes
+from training.relation.settings import Objective, Settings
 
 
 @program
 def main(
     settings: Settings,
-    sizes: SupportSizes,
     data: Annotated[
         Path | None, typer.Option(exists=True, help="folder with ade/; required but for --corpora teaching")
     ] = None,
@@ -55,7 +54,7 @@ def main(
     place = device_of(device)
     check_base(settings.base, Need(below=None if objective == "clner" else 0))
     settings = replace(settings, precision=resolved(settings.precision, place))
-    finish(make(objective, settings, sizes, data, output, run, place), data, offered)
+    finish(make(objective, settings, data, output, run, place), data, offered)
 
 
 def _check(settings: Settings, data: Path | None) -> None:

@@ -34,8 +34,9 @@ from training.evaluation.relation import PROPORTION
 from training.relation.data import Corpus, Example, ValidationPairs, examples, known_drugs, paired
 from training.relation.heads.token_head import choose_share
 from training.relation.knn_scores import Queries, mentions_of
-from training.relation.settings import Settings, SupportSizes, frozen_layers
+from training.relation.settings import Settings, frozen_layers
 from training.relation.support_set import (
+    PAIR_DIMENSION,
     Pairs,
     Part,
     WordRows,
@@ -123,7 +124,7 @@ class Entities:
     valid: ValidationPairs
 
 
-def find_entities(encoders: Encoders, corpus: Corpus, settings: Settings, sizes: SupportSizes) -> Entities:
+def find_entities(encoders: Encoders, corpus: Corpus, settings: Settings) -> Entities:
     """The support set of the entity space as a release will hold it, and the pairs found by it; prints
     counts.
     """
@@ -136,7 +137,7 @@ def find_entities(encoders: Encoders, corpus: Corpus, settings: Settings, sizes:
         plain, encoders.encoder, known_drugs(corpus.train)
     )
     support, asked = encoders.read(trained), encoders.read(data.examples)
-    words = word_support(support, asked, data, encoders.dense, sizes, settings)
+    words = word_support(support, asked, data, encoders.dense, settings)
     if settings.decode != "paper":
         words = replace(words, head=encoders.head)
         words = replace(words, share=choose_share(words, asked, data))
@@ -169,7 +170,6 @@ def assemble(
     encoders: Encoders,
     corpus: Corpus,
     entities: Entities,
-    sizes: SupportSizes,
     folder: Path,
 ) -> RelationModel:
     """Writes the support sets into the folder and gives the model that they make up; prints the scores after
@@ -183,7 +183,7 @@ def assemble(
         return pair_rows(part.examples, vectors)
 
     choose_pairs("as trained", rows(train, hidden), rows(valid, asked), entities.valid)
-    directions = pair_projection(train.examples, hidden, sizes.pair_dimension)
+    directions = pair_projection(train.examples, hidden, PAIR_DIMENSION)
     pairs, queries = (
         rows(part, [unit(h @ directions) for h in own]) for part, own in ((train, hidden), (valid, asked))
     )

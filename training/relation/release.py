@@ -32,7 +32,7 @@ from training.relation.data import Corpus, corpus_of, examples
 from training.relation.heads.event import write_event_head
 from training.relation.heads.threshold import choose_event_threshold
 from training.relation.heads.token_head import head_of
-from training.relation.settings import Objective, Settings, SupportSizes, frozen_layers
+from training.relation.settings import Objective, Settings, frozen_layers
 from training.relation.spaces.cldr import PairSpace, UpperSpace
 from training.relation.spaces.clgs import GraphSpace
 from training.relation.spaces.clner import EntitySpace
@@ -76,17 +76,17 @@ class Trainer:
         self._beside: dict[str, Any] = {}
         self._sentence_head: SentenceHead | None = None
 
-    def train(self, objective: Objective, sizes: SupportSizes, corpus: Corpus) -> Trained:
+    def train(self, objective: Objective, corpus: Corpus) -> Trained:
         """CLNER first where it is part of the objective, then CLDR or CLGS over the resulting encoder."""
         console.print(f"{len(corpus.train)} training sentences, {len(corpus.valid)} for validation")
         dense, head = None, None
         if objective in ("clner", "all"):
             dense, head = self._entity_space(corpus)
         encoders = Encoders.load(self.settings, self.folder, dense, self.device, head)
-        entities = find_entities(encoders, corpus, self.settings, sizes)
+        entities = find_entities(encoders, corpus, self.settings)
         if objective != "clner":
             # CLNER's own training is the same for each objective; what is trained over it is not.
-            self._beside = {"objective": objective, "support": asdict(sizes)}
+            self._beside = {"objective": objective}
             self._upper_space(objective, corpus, entities)
             encoders = Encoders.load(self.settings, self.folder, dense, self.device, head)
         return Trained(encoders, entities, self._sentence_head)
@@ -133,7 +133,6 @@ class Trainer:
 def make(
     objective: Objective,
     settings: Settings,
-    sizes: SupportSizes,
     data: Path | None,
     root: Path,
     run: Path | None = None,
@@ -143,12 +142,12 @@ def make(
     corpus = corpus_of(asdict(settings), data)
     with tempfile.TemporaryDirectory(prefix="relation-") as name:
         trainer = Trainer(settings, Path(name), run, device)
-        trained = trainer.train(objective, sizes, corpus)
-        model = assemble(trained.encoders, corpus, trained.entities, sizes, trainer.folder)
+        trained = trainer.train(objective, corpus)
+        model = assemble(trained.encoders, corpus, trained.entities, trainer.folder)
         if trained.sentence_head is not None:
             model.sentence_head = trained.sentence_head
             choose_event_threshold(model, corpus.valid, corpus.valid_negatives)
-        configuration = _configuration(trainer, sizes, model)
+        configuration = _configuration(trainer, model)
         stated = {
             "kind": "nearest training words and pairs: " + KINDS[objective],
             "base": settings.base,
@@ -200,7 +199,7 @@ def _built(
     )
 
 
-def _configuration(trainer: Trainer, sizes: SupportSizes, model: RelationModel) -> dict[str, Any]:
+def _configuration(trainer: Trainer, model: RelationModel) -> dict[str, Any]:
     encoder, voting = model.spaces.encoder, model.voting
     has_upper = (trainer.folder / UPPER_ADAPTER).exists()
     return {
@@ -213,7 +212,6 @@ def _configuration(trainer: Trainer, sizes: SupportSizes, model: RelationModel) 
         **({"event_threshold": voting.event_threshold} if model.sentence_head else {}),
         "training": asdict(trainer.settings),
         "training_seconds": round(trainer.seconds),
-        "support": asdict(sizes),
     }
 
 

@@ -81,13 +81,3 @@ class Settings:
 def frozen_layers(model: Any) -> int:
     """How many lower layers of a model CLDR and CLGS leave frozen: half of them, as in the paper."""
     return Layers(model).number // 2
-
-
-@dataclass(frozen=True, slots=True)
-class SupportSizes:
-    """How large the support set of a release may be."""
-
-    dimension: Annotated[int, typer.Option(help="dimension of the stored word vectors")] = 64
-    pair_dimension: Annotated[int, typer.Option(help="dimension of each word of a stored pair")] = 128
-    outside: Annotated[int, typer.Option(help="support words outside of mentions, before condensing")] = 12000
-    words: Annotated[int, typer.Option(help="support words after condensing")] = 8000

@@ -31,10 +31,14 @@ from training.common.tagging.transitions import pairs_of
 from training.common.tagging.transitions import transitions_of as tag_transitions
 from training.relation.data import TAGS, UNKNOWN, Example, ValidationPairs, offsets
 from training.relation.knn_scores import PAIR_SCORES, Queries, nearest, pair_scores, tag_scores
-from training.relation.settings import Settings, SupportSizes
+from training.relation.settings import Settings
 
 console = Console()
 MAX_BYTES = 8_000_000
+#: Dimensions of a stored word, and of each word of a stored pair.
+DIMENSION, PAIR_DIMENSION = 64, 128
+#: Support words outside of mentions before condensing, and all after it.
+OUTSIDE, WORDS = 12_000, 8_000
 #: Of pairs at least the paper's five, which a relation names as its reasons and whose share is its score.
 K_WORDS, K_PAIRS = (3, 5, 7, 9, 11, 15), (5, 7, 9, 11)
 #: The paper's values, used where no other is better on validation.
@@ -185,9 +189,7 @@ class _Steps:
         return {k: scores["strict micro F1"] for k, scores in found.items()}
 
 
-def word_support(
-    train: Part, queries: Part, data: Queries, dense: Floats, sizes: SupportSizes, settings: Settings
-) -> WordRows:
+def word_support(train: Part, queries: Part, data: Queries, dense: Floats, settings: Settings) -> WordRows:
     """The support set from the words of `train`, projected, balanced and condensed, with the k that is best
     on `data`, whose words are `queries`; prints the scores after each step.
     """
@@ -200,14 +202,14 @@ def word_support(
     rows = np.arange(len(y))
     steps.add("all, as trained", dense, rows, [PAPER_WORDS], transitions)
     projection = dense
-    if sizes.dimension < dense.shape[1]:
-        projection = dense @ fit_projection(unit(hidden @ dense), sizes.dimension)
+    if dense.shape[1] > DIMENSION:
+        projection = dense @ fit_projection(unit(hidden @ dense), DIMENSION)
     projection = projection.astype(np.float16).astype(np.float32)
     x = unit(hidden @ projection)
     steps.add("projected", projection, rows, [PAPER_WORDS], transitions)
-    rows = balanced(x, y, sizes.outside, rng)
+    rows = balanced(x, y, OUTSIDE, rng)
     steps.add("balanced", projection, rows, [PAPER_WORDS], transitions)
-    rows = rows[condensed(x[rows], y[rows], sizes.words, PAPER_WORDS, rng)]
+    rows = rows[condensed(x[rows], y[rows], WORDS, PAPER_WORDS, rng)]
     steps.add("condensed, without transitions", projection, rows, [PAPER_WORDS], None)
     by_k = steps.add("condensed", projection, rows, K_WORDS, transitions)
     console.print(steps.table)

@@ -41,17 +41,14 @@ def test_the_program_builds_what_it_trained(
 ) -> None:
     main(
         data=corpus, objective=objective, output=tmp_path, base=tiny_bert, epochs=2, pair_epochs=2, batch=4,
-        lr=1e-3, dimension=6, pair_dimension=6, words=60,
-        precision="float32",
+        lr=1e-3, precision="float32",
     )  # fmt: skip
     release = only_release(tmp_path)
     assert (ADAPTER in release.manifest.files) == (objective in {"all", "clner"})
     assert (UPPER_ADAPTER in release.manifest.files) == (objective != "clner")
     model: Any = load(release, dtype="float32").model
-    words = model.support.words
     learnt = examples(read(corpus, "ade_fold_1", 42).train, model.spaces.encoder)
     assert np.array_equal(model.support.transitions, transitions_of(learnt))
-    assert len(words) <= 60
     assert set(model.support.tags) <= {0, 2, 3, 4, 5}
     ids = set(model.support.pair_ids)
     assert ids <= {f"ade-{i}" for i in range(16)} | {f"neg-{i}" for i in range(10)}
@@ -66,16 +63,16 @@ def test_a_run_does_not_go_on_over_the_encoder_of_another_objective(
     corpus: Path, tiny_bert: str, tmp_path: Path
 ) -> None:
     run: dict[str, Any] = {
-        "data": corpus, "base": tiny_bert, "epochs": 1, "pair_epochs": 1, "batch": 4, 
-        "dimension": 6, "pair_dimension": 6, "precision": "float32", "run": tmp_path / "run",
+        "data": corpus, "base": tiny_bert, "epochs": 1, "pair_epochs": 1, "batch": 4,
+        "precision": "float32", "run": tmp_path / "run",
     }  # fmt: skip
-    main(output=tmp_path / "first", objective="clner", words=60, **run)
-    main(output=tmp_path / "first", words=60, **run)
-    for changed in ({"objective": "cldr", "words": 60}, {"words": 50}):
+    main(output=tmp_path / "first", objective="clner", **run)
+    main(output=tmp_path / "first", **run)
+    for changed in ({"objective": "cldr"}, {"pair_lr": 1e-3}):
         with pytest.raises(CheckpointError, match="other settings"):
             main(output=tmp_path / "other", **run, **changed)
     # The same command goes on with what there is.
-    main(output=tmp_path / "again", words=60, **run)
+    main(output=tmp_path / "again", **run)
 
 
 def test_a_run_with_the_teaching_corpus_learns_from_its_pairs_and_names_it(
@@ -83,7 +80,7 @@ def test_a_run_with_the_teaching_corpus_learns_from_its_pairs_and_names_it(
 ) -> None:
     main(
         data=corpus, output=tmp_path, base=tiny_bert, epochs=1, pair_epochs=1, batch=4, teaching=0.05,
-        dimension=6, pair_dimension=6, words=60, precision="float32",
+        precision="float32",
     )  # fmt: skip
     release = only_release(tmp_path)
     taught = [t for t in read(corpus, "ade_fold_1", 42, teaching=0.05).train if t.id.startswith("teaching-")]
@@ -100,7 +97,7 @@ def test_a_trained_release_relates_what_it_was_trained_on_and_says_why(
 ) -> None:
     main(
         data=corpus, output=tmp_path, base=tiny_bert, epochs=40, pair_epochs=3, batch=4, lr=2e-3,
-        dimension=16, words=400, precision="float32", patience=40,
+        precision="float32", patience=40,
     )  # fmt: skip
     gold = read(corpus, "ade_fold_1", 42).train[0]
     (found,) = load(only_release(tmp_path), dtype="float32").model.predict([gold.text])

@@ -29,7 +29,7 @@ def batches(texts: list[GoldText]) -> set[str]:
 def small_run(base: str) -> dict[str, Any]:
     return {
         "corpora": "teaching", "teaching": 0.5, "limit": 12, "base": base, "epochs": 1, "pair_epochs": 1,
-        "batch": 4, "dimension": 6, "pair_dimension": 6, "words": 60,
+        "batch": 4,
         "precision": "float32",
     }  # fmt: skip
 

@@ -20,13 +20,11 @@ from training.relation.__main__ import main
 from training.relation.data import TAGS
 from training.relation.support_set import PAPER_PAIRS
 
-SIZES: dict[str, Any] = {"dimension": 6, "pair_dimension": 6}
-
 
 def trained(corpus: Path, base: str, output: Path, **options: Any) -> Release:
     main(
-        data=corpus, output=output, base=base, batch=4, words=60, precision="float32",
-        **({"epochs": 1, "pair_epochs": 1} | SIZES | options),
+        data=corpus, output=output, base=base, batch=4, precision="float32",
+        **({"epochs": 1, "pair_epochs": 1} | options),
     )  # fmt: skip
     return only_release(output)
 
