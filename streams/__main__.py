@@ -85,7 +85,7 @@ def _reported_errors() -> tuple[type[Exception], ...]:
     from models.files.row import UnreadableFile
     from models.releases.manifest import ReleaseError
     from models.terminology import TerminologyError
-    from streams.releases.publishing import GateError
+    from streams.releases.announcing import GateError
     from streams.reviews.chain import BrokenChain
     from streams.sources.source import SourceFailed
     from streams.store.database import DatabaseError

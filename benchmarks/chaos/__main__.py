@@ -2,7 +2,7 @@
 
 Two workers of the tagging stage run on a real Apache Kafka. In each round records are sent while, at random
 moments, a worker or the broker is killed, workers are stopped, added and removed, a worker is suspended
-beyond its session, and releases are published. The soak (`--soak`, over tiny models) adds hostile records,
+beyond its session, and releases are announced. The soak (`--soak`, over tiny models) adds hostile records,
 aborted transactions, outages of the store and models that hang. Workers that end are started again, as a
 supervisor does. Every text names a drug for which each release has another nonproprietary name, so an output
 shows which model made it, whatever version it states. The seed is printed; `--only N` repeats round N of it.
@@ -39,7 +39,7 @@ from benchmarks.chaos.records import SINK, Record, Result, SinkReader, count_err
 from benchmarks.chaos.workers import Workers
 from benchmarks.machine import print_and_write, provenance
 from models.releases.manifest import Release
-from streams.releases.publishing import publish
+from streams.releases.announcing import announce
 from streams.settings import Settings
 from tests.integration import processes
 from tests.integration.kafka_server import LocalKafka, own_kafka
@@ -49,7 +49,7 @@ from tests.variants import marked
 from training.common.program_help import run_program
 
 SUSPEND = "suspend worker"
-ACTIONS = ("kill worker", "kill broker", "stop worker", "add worker", "remove worker", "publish", SUSPEND)
+ACTIONS = ("kill worker", "kill broker", "stop worker", "add worker", "remove worker", "announce", SUSPEND)
 HOSTILE, ABORT, OUTAGE, HANG = "hostile records", "abort transaction", "store outage", "hang model"
 SOAK = (*ACTIONS, HOSTILE, ABORT, OUTAGE, HANG)
 #: Seconds after which a worker whose model hangs ends.
@@ -72,7 +72,7 @@ class Plan:
     chosen_from: Sequence[str] = ACTIONS
     batch: int = 32
     original: Release | None = None
-    """The tagger whose variants are published; by default the bundled one."""
+    """The tagger whose variants are announced; by default the bundled one."""
     forked: bool = False
     """Workers are forked from a server that has imported everything, which starts them sooner."""
 
@@ -100,10 +100,10 @@ class Chaos:
         self._sink = SinkReader(kafka.bootstrap)
         self._hostile: set[bytes] = set()
 
-    def publish(self, rng: random.Random) -> None:
+    def announce(self, rng: random.Random) -> None:
         """Publishes another release than the live one."""
         release = rng.choice([r for r in self.releases if r is not self.live])
-        asyncio.run(publish(release.path, self.settings, None, force=True))
+        asyncio.run(announce(release.path, self.settings, None, force=True))
         self.live = release
 
     def round(self, number: int) -> Result:
@@ -152,8 +152,8 @@ class Chaos:
                 result.kills += 1
                 time.sleep(rng.uniform(0, 4))
                 self.kafka.restart()
-            case "publish":
-                self.publish(rng)
+            case "announce":
+                self.announce(rng)
                 result.published += 1
             case "hostile records":
                 sent = send_hostile(self.kafka.bootstrap, result.number, rng)
@@ -230,7 +230,7 @@ def run(
         chaos = Chaos(kafka, plan, folder, logs)
         stack.callback(chaos.workers.close)
         processes.create_topics(chaos.settings)
-        chaos.publish(random.Random(plan.seed))
+        chaos.announce(random.Random(plan.seed))
         results = []
         for number in rounds:
             results.append(chaos.round(number))

@@ -111,7 +111,7 @@ class Bench:
         announcement = Announcement(
             task="ner", version=release.version, reason="publish", announced_at=datetime.now(UTC)
         )
-        await announcements.announce(self.settings, "ner", announcement)
+        await announcements.send(self.settings, "ner", announcement)
         async with asyncio.timeout(SWAP_SECONDS):
             while (await asyncio.to_thread(self._get, "/releases"))["ner"]["version"] != release.version:  # noqa: ASYNC110
                 # Not more often: requests use the same processors as the worker.

@@ -1,7 +1,7 @@
 """How many keys end on a stale record after a worker was suspended beyond its session?
 
 Two workers of the tagging stage run on a real Apache Kafka. One is stopped (SIGSTOP) in the middle of a
-prediction. Meanwhile reports are revised and deleted, a release may be published, and the other worker takes
+prediction. Meanwhile reports are revised and deleted, a release may be announced, and the other worker takes
 over. Then the first one goes on. Counted are the keys whose last state is not the newest one: by the order in
 the topic, and by the upsert of `streams.order`; with the check that keeps a worker from sending what it has
 lost, and without.
@@ -26,7 +26,7 @@ import typer
 from benchmarks.machine import print_and_write, provenance
 from models.releases.manifest import Release
 from streams.order import Latest, read_revision
-from streams.releases.publishing import publish
+from streams.releases.announcing import announce
 from streams.topics import MENTIONS
 from tests.integration import processes
 from tests.integration.fork_server import ForkedProcess
@@ -46,7 +46,7 @@ ROUND_SECONDS = 120.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """One suspension: whether the worker checks what it has lost, and the release published meanwhile."""
+    """One suspension: whether the worker checks what it has lost, and the release announced meanwhile."""
 
     name: str
     fenced: bool
@@ -111,7 +111,7 @@ class Pair:
         self.suspended.send_signal(SIGSTOP)
         end = time.monotonic() + self.plan.suspension
         if round_.new is not None:
-            asyncio.run(publish(round_.new.path, site.settings, None, force=True))
+            asyncio.run(announce(round_.new.path, site.settings, None, force=True))
             site.wait_live("ner", round_.new.version)
         site.produce("posts", revised)
         site.produce("posts", deleted)  # type: ignore[arg-type]
@@ -129,7 +129,7 @@ class Pair:
 
 def run(site: Site, plan: Plan) -> list[Counts]:
     """Runs the rounds; afterwards both workers must process new reports, and stop without an error."""
-    asyncio.run(publish(plan.first.path, site.settings, None, force=True))
+    asyncio.run(announce(plan.first.path, site.settings, None, force=True))
     port, folder = processes.free_port(), site.folder / "held"
     held = held_worker("ner", site.env | {"PV_HTTP_PORT": str(port)}, site.folder / "held.log", folder)
     with held as suspended, site.running("worker", "--stage", "ner") as other:

@@ -139,7 +139,7 @@ def _written_by(topic: Topic[Any]) -> list[str]:
         return ["`pvstream signals`"]
     if topic in (REVIEWS, LEASES):
         return ["`pvstream web`"]
-    return ["`pvstream publish`, `rollback`, `shadow`"]
+    return ["`pvstream announce`, `rollback`, `shadow`"]
 
 
 def _read_by(topic: Topic[Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Commands about releases: evaluate, releases, publish, rollback, verify, sign, shadow."""
+"""Commands about releases: evaluate, releases, announce, rollback, verify, sign, shadow."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from streams.cli.terminal import broker_settings, err, out, read_settings
 
 if TYPE_CHECKING:
     from models.scores import Comparison
-    from streams.releases.publishing import ListedRelease
+    from streams.releases.announcing import ListedRelease
     from training.evaluation.evaluate import Evaluation
 
 app = typer.Typer()
@@ -112,14 +112,14 @@ def releases(
 
     The state is live or shadow, if any. The training data are printed with their licences.
     """
-    from streams.releases import announcements, publishing
+    from streams.releases import announcements, announcing
     from streams.settings import EMBEDDED
 
     check_workers(worker or ())
     settings = read_settings()
     embedded = settings.broker == EMBEDDED
     announced = {} if embedded else asyncio.run(announcements.read_announcements(settings))
-    rows = publishing.list_releases(settings, announced)
+    rows = announcing.list_releases(settings, announced)
     _add_workers(rows, worker or ())
     if json:
         listed = [_as_json(row) for row in rows]
@@ -173,8 +173,8 @@ def _print_release(row: ListedRelease) -> None:
     out.print(*(Padding.indent(Text(line), 4) for line in lines), sep="")
 
 
-@app.command(rich_help_panel=MODELS, epilog=example("publish runs/ner/3f6c0a5e9b21 --data corpora"))
-def publish(
+@app.command(rich_help_panel=MODELS, epilog=example("announce runs/ner/3f6c0a5e9b21 --data corpora"))
+def announce(
     path: DIRECTORY,
     data: DATA = None,
     force: Annotated[
@@ -186,13 +186,15 @@ def publish(
 
     Releases of ner and normalization are compared on bundled posts; all others require --data.
     """
-    from streams.releases.publishing import publish as announce
+    from streams.releases import announcing
     from streams.releases.scoring import Comparing
 
     settings = broker_settings()
     comparing = None if force and data is None else Comparing(data)
     with err.status("verifying and comparing"):
-        announcement = asyncio.run(announce(path, settings, comparing, force=force, signing_key=key))
+        announcement = asyncio.run(
+            announcing.announce(path, settings, comparing, force=force, signing_key=key)
+        )
     _print_comparison(announcement.compared)
     if comparing is not None:
         _print_comparison(comparing.further, "decides nothing: ")
@@ -221,7 +223,7 @@ def rollback(
 ) -> None:
     """Announces an older release, which workers load as they load a new one."""
     from models.releases.remote import VERSION
-    from streams.releases.publishing import roll_back
+    from streams.releases.announcing import roll_back
 
     check_task(task)
     if not VERSION.fullmatch(version):
@@ -235,7 +237,7 @@ def rollback(
 @app.command(rich_help_panel=MODELS, epilog=example("verify runs/ner/3f6c0a5e9b21"))
 def verify(path: DIRECTORY) -> None:
     """Runs the checks that a worker runs before it loads a release: files, signature and canary check."""
-    from streams.releases.publishing import verified
+    from streams.releases.announcing import verified
 
     with verified(path, read_settings()) as (release, _):
         files = len(release.manifest.files)
@@ -271,7 +273,7 @@ def shadow(
 
     Its outputs are written to `<sink>.shadow`; workers report the agreement of both at /releases.
     """
-    from streams.releases.publishing import end_shadow, start_shadow
+    from streams.releases.announcing import end_shadow, start_shadow
 
     check_task(task)
     if stop == (release is not None):

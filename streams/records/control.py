@@ -25,14 +25,16 @@ class Announcement:
     task: Literal["ner", "acronym", "relation", "normalization", "summarization"]
     version: Version
     reason: Literal["publish", "rollback", "shadow", "shadow_end"]
-    """`shadow_end` ends a shadow as a null value does, which cannot be signed."""
+    """`publish`, the word of the wire, makes it live; `shadow_end` ends a shadow as a null value does, which
+    cannot be signed.
+    """
     announced_at: datetime
     previous: Version | None = None
     """The release that was live before. A worker that starts and cannot load `version` loads this one, which
     the running workers have kept.
     """
     forced: bool = False
-    """Published although it was not compared with the live release, or was worse."""
+    """Announced although it was not compared with the live release, or was worse."""
     compared: Comparison | None = None
     share: Annotated[float, Field(gt=0, le=1)] = 1.0
     """The share of the records that a shadow processes."""

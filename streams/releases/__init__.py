@@ -1,1 +1,1 @@
-"""The releases of running workers: announcements, reload, shadow, publishing."""
+"""The releases of running workers: announcements, reload, shadow."""

@@ -43,7 +43,7 @@ def is_passing(error: Exception) -> bool:
     return isinstance(error, PassingError | OSError | MemoryError)
 
 
-async def announce(
+async def send(
     settings: Settings,
     key: str,
     announcement: Announcement | None,

@@ -10,8 +10,8 @@ from models.releases.loading import Loaded
 from models.scores import Comparison
 from models.types import TASKS
 from streams.agents.offline import code_posts
+from streams.releases.announcing import PARTNER, GateError
 from streams.releases.opening import load_release
-from streams.releases.publishing import PARTNER, GateError
 from streams.settings import Settings
 from training.evaluation import evaluate as evaluation
 from training.evaluation.evaluate import POSTS, Evaluation, EvaluationError, PostModels

@@ -98,7 +98,7 @@ class PipelineSettings(SettingsWithSecrets):
     change it."""
 
     store: str = "~/.local/share/pvstream/releases"
-    """Store of published releases: a directory that all workers can read, or an fsspec URL
+    """Store of announced releases: a directory that all workers can read, or an fsspec URL
     (s3://bucket/releases with the package s3fs installed).
     """
 

@@ -16,7 +16,7 @@ from training.evaluation.evaluate import PRIMARY
 
 OFFERED = Annotated[
     bool,
-    typer.Option("--publish", help="announce the release on PV_BROKER too, if it passes the gate"),
+    typer.Option("--announce", help="announce the release on PV_BROKER too, if it passes the gate"),
 ]
 
 
@@ -57,10 +57,10 @@ def _is_below(row: Score) -> bool:
 
 
 def offer(release: Release, data: Path | None) -> None:
-    """Runs `pvstream publish` on a release, with its gate, in a process of its own (training does not import
+    """Runs `pvstream announce` on a release, with its gate, in a process of its own (training does not import
     Kafka clients). Raises typer.Exit with the command's exit code where it fails.
     """
-    command = [sys.executable, "-m", "streams", "publish", str(release.path)]
+    command = [sys.executable, "-m", "streams", "announce", str(release.path)]
     done = subprocess.run([*command, *(["--data", str(data)] if data else [])], check=False)
     if done.returncode:
         raise typer.Exit(done.returncode)

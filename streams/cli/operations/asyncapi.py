@@ -153,7 +153,7 @@ def _operations(settings: Settings) -> dict[str, Any]:
         operations[f"{stage.name}.shadow"] = _operation("send", stage.sink.shadow)
     for topic in INPUTS:
         operations[f"ingest.{topic.name}"] = _operation("send", topic)
-    operations["publish"] = _operation("send", RELEASES)
+    operations["announce"] = _operation("send", RELEASES)
     operations["worker.releases"] = _operation("receive", RELEASES)
     operations["source.resume"] = _operation("receive", CURSORS)
     operations["source.position"] = _operation("send", CURSORS)

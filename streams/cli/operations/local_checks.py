@@ -165,7 +165,7 @@ def _check_release(settings: Settings, task: str, name: str | Path | None, kind:
     except PassingError as error:
         return Finding(what, "fail", f"{kind}: {error}", "give the worker more memory and file handles")
     except (ReleaseError, OSError) as error:
-        return Finding(what, "fail", f"{kind}: {error}", "publish a valid release, or roll back")
+        return Finding(what, "fail", f"{kind}: {error}", "announce a valid release, or roll back")
 
 
 def _reason(error: OSError) -> str:

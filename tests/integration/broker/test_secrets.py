@@ -87,7 +87,7 @@ def ask_the_store(commands: Commands, release: str) -> None:
     for arguments in (
         ("releases",),
         ("rollback", "summarization", VERSION),
-        ("publish", release, "--force"),
+        ("announce", release, "--force"),
         ("shadow", "summarization", VERSION),
         ("replay", "questions", "--release", f"summarization={VERSION}"),
     ):

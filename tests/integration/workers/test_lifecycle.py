@@ -82,14 +82,14 @@ def test_records_flow_while_models_are_swapped(kafka: LocalKafka, tmp_path: Path
     assert figures.memory_bytes_per_swap < 20e6
 
 
-def test_a_release_is_published_shadowed_and_rolled_back(
+def test_a_release_is_announced_shadowed_and_rolled_back(
     site: Site, other: Release, differing: Release
 ) -> None:
     first = bundled("ner").name
     with site.running("worker", "--stage", "ner") as worker:
         site.wait_ready()
         assert site.live("ner")["version"] == first
-        publish_with_force(site, other, first)
+        announce_with_force(site, other, first)
         announce_what_is_missing(site, other)
         shadow_half_of_the_posts(site, differing, other)
         stop(worker)
@@ -102,12 +102,12 @@ def test_a_release_is_published_shadowed_and_rolled_back(
         roll_back(site, first)
 
 
-def publish_with_force(site: Site, release: Release, live: str) -> None:
+def announce_with_force(site: Site, release: Release, live: str) -> None:
     """A release that is worse than the live version goes live only with --force."""
-    refused = processes.forked_command("publish", str(release.path), env=site.env)
+    refused = processes.forked_command("announce", str(release.path), env=site.env)
     assert refused.returncode == 1
     assert f"ner {release.version} is worse than {live}: coded_f1" in refused.stderr
-    site.must("publish", str(release.path), "--force")
+    site.must("announce", str(release.path), "--force")
     site.wait_live("ner", release.version)
 
 
@@ -120,7 +120,7 @@ def announce_what_is_missing(site: Site, live: Release) -> None:
         announced_at=datetime.now(UTC),
         previous=live.version,
     )
-    asyncio.run(announcements.announce(site.settings, "ner", announcement))
+    asyncio.run(announcements.send(site.settings, "ner", announcement))
     processes.wait_until(lambda: site.live("ner")["refused"] is not None, "a refusal")
     assert site.live("ner")["version"] == live.version, "the live model stays"
 
@@ -157,7 +157,7 @@ def test_a_store_that_is_absent_at_the_start_is_used_when_it_is_there(site: Site
     announcement = Announcement(
         task="ner", version=other.version, reason="publish", announced_at=datetime.now(UTC)
     )
-    asyncio.run(announcements.announce(site.settings, "ner", announcement))
+    asyncio.run(announcements.send(site.settings, "ner", announcement))
     with site.running("worker", "--stage", "ner") as worker:
         site.wait_ready()
         assert site.live("ner")["version"] == bundled("ner").name

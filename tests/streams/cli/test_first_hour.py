@@ -68,8 +68,8 @@ redrive posts.dead --reason nosuch | skip nosuch 0 0 --group ner | skip posts 0 
 replay nosuch | replay posts --against nofile | replay posts --release ner=/nonexistent
 replay posts --from nosuch | replay posts --to nosuch | replay posts --to-prefix posts
 terminology diff /nonexistent /nonexistent | evaluate posts --release ner=/nonexistent | evaluate nosuch
-evaluate ner --data /nonexistent | evaluate posts --split nosuch | publish /nonexistent | verify /nonexistent
-sign /nonexistent --key LICENSE | sign docs --key /nonexistent | publish docs --key /nonexistent
+evaluate ner --data /nonexistent | evaluate posts --split nosuch | announce /nonexistent | verify /nonexistent
+sign /nonexistent --key LICENSE | sign docs --key /nonexistent | announce docs --key /nonexistent
 rollback ner not-a-version | rollback nosuch 000000000000 | shadow ner /nonexistent | shadow nosuch --stop
 status --worker nonsense | releases --worker nonsense | worker --stage nosuch | topics nosuch
 export docs | web --terminology /nonexistent | web --terminology LICENSE | signals --source nosuch

@@ -25,7 +25,7 @@ from tests.streams.conftest import Keys
         (["rollback", "nor", NOWHERE], "'nor' is none of ner, acronym,"),
         (["shadow", "nor", NOWHERE], "'nor' is none of ner, acronym,"),
         (["evaluate", "nor", "--data", "."], "'nor' is none of ner, acronym,"),
-        (["publish", "docs"], "set PV_BROKER="),
+        (["announce", "docs"], "set PV_BROKER="),
         (["rollback", "ner", NOWHERE], "set PV_BROKER="),
         (["shadow", "ner", NOWHERE], "set PV_BROKER="),
         (["shadow", "ner", "--stop"], "set PV_BROKER="),

@@ -13,7 +13,7 @@ import pytest
 from models import terminology
 from models.releases.loading import Loaded
 from models.types import Mention
-from streams.releases.publishing import GateError
+from streams.releases.announcing import GateError
 from streams.releases.scoring import Comparing, score
 from streams.settings import Settings
 from training.evaluation.evaluate import EvaluationError

@@ -140,8 +140,8 @@ def test_a_release_over_other_terms_is_offered_where_asked_for(
     first = built(folder, tiny_bert)
     monkeypatch.setattr("training.evaluation.finish.subprocess.run", run)
     other = built(folder, tiny_bert, like=first, offered=True)
-    offered = [c for c in commands if "publish" in c]
-    assert [c[3:] for c in offered] == [["publish", str(other), "--data", str(folder / "data")]]
+    offered = [c for c in commands if "announce" in c]
+    assert [c[3:] for c in offered] == [["announce", str(other), "--data", str(folder / "data")]]
 
 
 def test_training_requires_data(folder: Path, tiny_bert: str) -> None:

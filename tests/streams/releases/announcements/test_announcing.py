@@ -55,12 +55,10 @@ def test_a_release_that_cannot_be_announced_gives_a_one_line_error(
     for arguments, message in [
         (["rollback", "summarization", live], f"summarization {live} is live already"),
         (["rollback", "summarization", NOWHERE], f"summarization {NOWHERE} is not in the store {store}"),
-        (["rollback", "summarization", "../../etc"], "'summarization' '../../etc' is not a task and version"),
-        (["publish", str(tmp_path / "nowhere")], f"{tmp_path / 'nowhere'}: no release directory"),
-        (["publish", str(own)], f"{own.name}: extra.tsv is not declared in the manifest"),
-        (["publish", str(bundled("summarization"))], f"summarization {live} is live already"),
+        (["announce", str(own)], f"{own.name}: extra.tsv is not declared in the manifest"),
+        (["announce", str(bundled("summarization"))], f"summarization {live} is live already"),
         (
-            ["publish", str(release.path)],
+            ["announce", str(release.path)],
             f"summarization {release.version} was not compared with {live}: use --data or --force",
         ),
         (["shadow", "summarization", NOWHERE], f"summarization {NOWHERE} is not in the store {store}"),
@@ -78,7 +76,7 @@ def test_a_release_is_announced_and_rolled_back(
 ) -> None:
     pvstream.set("PV_BROKER", broker)
     before = bundled("summarization").name
-    answer = pvstream("publish", release.path, "--force")
+    answer = pvstream("announce", release.path, "--force")
     assert (answer.code, answer.out) == (
         0,
         f"summarization {release.version} is announced in place of {before}, forced\n",
@@ -112,7 +110,7 @@ def test_the_bundled_release_is_found_after_an_upgrade_to_another_one(
     version = bundled("summarization").name
     with EmbeddedBroker() as broker:
         pvstream.set("PV_BROKER", f"kafka://{broker.bootstrap}")
-        assert pvstream("publish", own, "--force", *private).code == 0
+        assert pvstream("announce", own, "--force", *private).code == 0
         assert pvstream("rollback", "summarization", version, *private).code == 0
     later = variant("summarization", own.parent / "later", "of the next version")
     monkeypatch.setattr(releases_store, "BUNDLED", own.parent / "later")
@@ -128,13 +126,13 @@ def test_a_tagger_passes_the_gate_without_data_by_its_events_in_the_held_out_pos
     pvstream.set("PV_BROKER", broker)
     before = bundled("ner").name
     equal = variant("ner", tmp_path, "another")
-    answer = pvstream("publish", equal.path)
+    answer = pvstream("announce", equal.path)
     assert answer.code == 0, answer.err
     assert "coded_f1 on teaching corpus, held-out posts, synthetic, " in answer.out
     assert "difference +0.0000 (95 % +0.0000 to +0.0000)" in answer.out
     assert answer.out.endswith(f"ner {equal.version} is announced in place of {before}\n")
     # Without --data a forced one is not compared at all.
-    answer = pvstream("publish", variant("ner", tmp_path, "a third").path, "--force")
+    answer = pvstream("announce", variant("ner", tmp_path, "a third").path, "--force")
     assert (answer.code, "coded_f1" in answer.out) == (0, False)
 
 
@@ -172,7 +170,7 @@ def expect_refusals_without_the_key(pvstream: CommandLine, own: Path, stranger: 
         Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     )
     for arguments in (
-        ["publish", own, "--force"],
+        ["announce", own, "--force"],
         ["rollback", "summarization", bundled("summarization").name],
         ["shadow", "summarization", own],
         ["shadow", "summarization", "--stop"],
@@ -186,7 +184,7 @@ def announce_unsigned(broker: str, version: str) -> None:
     forged = Announcement(
         task="summarization", version=version, reason="publish", announced_at=WHEN, sequence=9
     )
-    asyncio.run(announcements.announce(Settings(broker=broker), forged.key, forged))
+    asyncio.run(announcements.send(Settings(broker=broker), forged.key, forged))
 
 
 def test_where_signatures_are_required_only_signed_announcements_in_their_order_are_followed(
@@ -200,7 +198,7 @@ def test_where_signatures_are_required_only_signed_announcements_in_their_order_
         pvstream("sign", own, "--key", keys.private)
         expect_refusals_without_the_key(pvstream, own, tmp_path / "stranger.pem")
 
-        assert pvstream("publish", own, "--force", "--key", keys.private).code == 0
+        assert pvstream("announce", own, "--force", "--key", keys.private).code == 0
         assert listed(pvstream, "summarization") == {before: (False, False), own.name: (True, False)}
         assert pvstream("rollback", "summarization", before, "--key", keys.private).code == 0
         send_again(broker, 0)

@@ -1,4 +1,4 @@
-"""Publishing, rolling back, shadowing and listing releases: the side of the operator."""
+"""Announcing, rolling back, shadowing and listing releases: the side of the operator."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ async def live_version(task: str, settings: Settings) -> str:
     return announcement.version if announcement is not None else bundled(task).name
 
 
-async def publish(
+async def announce(
     path: Path,
     settings: Settings,
     compare: Compare | None,
@@ -140,7 +140,7 @@ async def _announce(
     _check_previous(announcement, known)
     last = known[key].sequence if key in known else 0
     announcement = replace(announcement, sequence=last + 1)
-    await announcements.announce(settings, key, announcement, signer)
+    await announcements.send(settings, key, announcement, signer)
     made = await _known(settings, trust)
     rival = made.rival(key, announcement) if isinstance(made, Announcements) else made.get(key)
     if rival is not None and rival != announcement:
@@ -255,7 +255,7 @@ async def end_shadow(task: str, settings: Settings, signing_key: Path | None = N
     signer = _signer(signing_key, settings)
     await topics.require(settings, (topics.RELEASES,))
     if settings.release_key is None:
-        await announcements.announce(settings, task + SHADOW, None)
+        await announcements.send(settings, task + SHADOW, None)
         return
     shadow = (await announcements.read_announcements(settings)).get(task + SHADOW)
     if shadow is None:

@@ -18,30 +18,30 @@ from streams.codec import encode
 from streams.records import Announcement, Inbound
 from streams.releases import announcements
 from streams.releases.announcements import Announcements
-from streams.releases.publishing import GateError, publish
+from streams.releases.announcing import GateError, announce
 from streams.settings import Settings
 from tests.streams.conftest import Keys
 from tests.streams.releases.announcements.test_announcements import COMPARISON
 from tests.streams.releases.reloading import Store, announcement
 
 
-async def publish_both(
+async def announce_both(
     store: Store, settings: Settings, keys: Keys | None, patch: pytest.MonkeyPatch
 ) -> list[Announcement | BaseException]:
     """Both have read the topic before one of them writes."""
     barrier = asyncio.Barrier(2)
-    announce = announcements.announce
+    send = announcements.send
 
     async def together(*arguments: Any) -> None:
         await barrier.wait()
-        await announce(*arguments)
+        await send(*arguments)
 
-    patch.setattr(announcements, "announce", together)
+    patch.setattr(announcements, "send", together)
     paths = [store.root / "summarization" / version for version in store.sound[:2]]
     key = keys.private if keys else None
     async with asyncio.timeout(60):
         return await asyncio.gather(
-            *(publish(path, settings, None, force=True, signing_key=key) for path in paths),
+            *(announce(path, settings, None, force=True, signing_key=key) for path in paths),
             return_exceptions=True,
         )
 
@@ -51,7 +51,7 @@ async def test_of_two_publications_at_once_whoever_may_be_wrong_is_told(
 ) -> None:
     with EmbeddedBroker() as broker:
         settings = Settings(broker=f"kafka://{broker.bootstrap}", store=str(store.root))
-        answers = await publish_both(store, settings, None, monkeypatch)
+        answers = await announce_both(store, settings, None, monkeypatch)
         live = (await announcements.read_announcements(settings))["summarization"]
     told = [answer for answer in answers if isinstance(answer, GateError)]
     assert told
@@ -71,7 +71,7 @@ async def test_of_two_signed_publications_at_once_the_first_one_holds(
             private = read_private_key(keys.private)
             sign(open_release(store.root / "summarization" / version), private)
         signed = settings.model_copy(update={"release_key": keys.public})
-        answers = await publish_both(store, signed, keys, monkeypatch)
+        answers = await announce_both(store, signed, keys, monkeypatch)
         live = (await announcements.read_announcements(signed))["summarization"]
     (error,) = [answer for answer in answers if isinstance(answer, GateError)]
     (announced,) = [answer for answer in answers if isinstance(answer, Announcement)]
@@ -99,12 +99,12 @@ async def test_a_release_that_went_live_during_a_comparison_is_not_replaced_unse
 
         def compare(candidate: Loaded, live: Loaded, partner: Loaded | None) -> Comparison:
             with ThreadPoolExecutor(1) as another:
-                another.submit(asyncio.run, publish(second, settings, None, force=True)).result(60)
+                another.submit(asyncio.run, announce(second, settings, None, force=True)).result(60)
             return COMPARISON
 
         with pytest.raises(
             GateError, match=f"{second.name} is live by now, not {bundled('summarization').name}"
         ):
-            await publish(first, settings, compare, force=False)
+            await announce(first, settings, compare, force=False)
         live = (await announcements.read_announcements(settings))["summarization"]
     assert live.version == second.name
