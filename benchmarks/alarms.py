@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from benchmarks.machine import print_and_write, provenance
-from streams.releases.opening import load_release
+from streams.rollout.opening import load_release
 from streams.settings import Settings
 from training.common.program_help import run_program
 from training.evaluation.alarms import DEFINITIONS, Post, alarm_curve

@@ -13,7 +13,7 @@ import typer
 
 from benchmarks.machine import provenance
 from streams.cli.arguments import check_task, chosen_releases
-from streams.releases.scoring import score
+from streams.rollout.scoring import score
 from streams.settings import Settings
 from training.common.program_help import run_program
 from training.evaluation.evaluate import POSTS, SPLITS

@@ -85,8 +85,8 @@ def _reported_errors() -> tuple[type[Exception], ...]:
     from models.files.row import UnreadableFile
     from models.releases.manifest import ReleaseError
     from models.terminology import TerminologyError
-    from streams.releases.announcing import GateError
     from streams.reviews.chain import BrokenChain
+    from streams.rollout.announcing import GateError
     from streams.sources.source import SourceFailed
     from streams.store.database import DatabaseError
     from streams.topics import TopicsError

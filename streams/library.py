@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from models.releases.loading import Loaded
+from models.loading import Loaded
 from streams.agents.pipeline import FINAL_TOPICS, STAGES
 from streams.batch.provenance import Maker, with_provenance
 from streams.input_reports import report_of
 from streams.records import NO_TIMESTAMP, Inbound, Report
-from streams.releases.opening import load_release
+from streams.rollout.opening import load_release
 from streams.settings import Settings
 from streams.stage import Stage
 

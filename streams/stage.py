@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from models.releases.loading import Loaded
+from models.loading import Loaded
 from streams import metrics
 from streams.aggregate import without_text
 from streams.batch.decoding import Decoded, bounded_batches, decode_record

@@ -14,7 +14,7 @@ from typing import Any
 
 from aiokafka.errors import InvalidSessionTimeoutError, KafkaError
 
-from models.releases.loading import model_class
+from models.loading import model_class
 from models.releases.private import remove_abandoned
 from streams import metrics, topics
 from streams.app.stage_app import StageApp
@@ -28,9 +28,9 @@ from streams.monitoring.in_flight import InFlight
 from streams.monitoring.lag import LagWatch
 from streams.monitoring.progress import Progress
 from streams.monitoring.watchdog import Watchdog
-from streams.releases import announcements
-from streams.releases.handle import Handle
-from streams.releases.reload import Reloader, load_at_start
+from streams.rollout import announcements
+from streams.rollout.handle import Handle
+from streams.rollout.reload import Reloader, load_at_start
 from streams.settings import Settings
 from streams.stage import Stage
 from streams.topics import group_id

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
-from models.releases.loading import Loaded
+from models.loading import Loaded
 from models.types import Mention
 from streams.records import Headers, Inbound
 from streams.stage import Processed

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from models.releases.loading import as_json, same_answers
+from models.loading import as_json, same_answers
 
 #: Absolute tolerance of scores, which are rounded to four decimals.
 TOLERANCE = 1.01e-4

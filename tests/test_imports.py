@@ -31,7 +31,7 @@ def test_the_command_line_and_the_tests_start_without_a_model_library(modules: s
 
 SERVED = """
 import sys
-from models.releases.loading import load
+from models.loading import load
 from models.releases.store import BUNDLED, open_release
 folders = [path for path in BUNDLED.glob("*/*") if (path / "manifest.json").is_file()]
 loaded = [load(open_release(path)) for path in folders]  # runs each on its canary inputs

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from safetensors.torch import load_file, save_file
 
-from models.releases.loading import as_json, canary_inputs, model_class
+from models.loading import as_json, canary_inputs, model_class
 from models.releases.manifest import MANIFEST, Canary, Release
 from models.releases.store import build, bundled, describe, open_release
 

@@ -39,7 +39,7 @@ from benchmarks.chaos.records import SINK, Record, Result, SinkReader, count_err
 from benchmarks.chaos.workers import Workers
 from benchmarks.machine import print_and_write, provenance
 from models.releases.manifest import Release
-from streams.releases.announcing import announce
+from streams.rollout.announcing import announce
 from streams.settings import Settings
 from tests.integration import processes
 from tests.integration.kafka_server import LocalKafka, own_kafka

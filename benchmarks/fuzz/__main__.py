@@ -22,7 +22,7 @@ import typer
 from benchmarks.fuzz.records import Pool, draw_pool, fuzzed
 from benchmarks.fuzz.stubs import stub
 from benchmarks.machine import print_and_write, provenance
-from models.releases.loading import Loaded
+from models.loading import Loaded
 from streams import metrics
 from streams.agents.pipeline import STAGES
 from streams.dead_letters.headers import Reason, place_of

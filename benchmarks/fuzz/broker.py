@@ -28,7 +28,7 @@ from streams import metrics
 from streams.agents.pipeline import FINAL_TOPICS, STAGES
 from streams.dead_letters.headers import place_of
 from streams.records import Inbound
-from streams.releases.handle import Handle
+from streams.rollout.handle import Handle
 from streams.settings import Settings
 from streams.topics import CONSUMED, INPUTS
 from streams.worker import Worker

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from benchmarks.fuzz.records import POISON
-from models.releases.loading import Loaded, as_json
+from models.loading import Loaded, as_json
 from models.types import (
     ADE,
     DRUG,

@@ -30,7 +30,7 @@ from models.releases.remote import deliver
 from streams.cli.demo.run import samples
 from streams.cli.ingest import RateLimit
 from streams.records import Announcement
-from streams.releases import announcements
+from streams.rollout import announcements
 from streams.settings import Settings
 from tests.integration import processes
 from tests.integration.kafka_server import LocalKafka, own_kafka

@@ -26,7 +26,7 @@ import typer
 from benchmarks.machine import print_and_write, provenance
 from models.releases.manifest import Release
 from streams.order import Latest, read_revision
-from streams.releases.announcing import announce
+from streams.rollout.announcing import announce
 from streams.topics import MENTIONS
 from tests.integration import processes
 from tests.integration.fork_server import ForkedProcess

@@ -24,7 +24,7 @@ from rich.console import Console
 
 from benchmarks.folds import summary as over_folds
 from benchmarks.machine import provenance, write_atomically
-from models.releases.loading import load
+from models.loading import load
 from models.types import ADE, DRUG, Mention, Relation, TaggedText
 from training.common.precision import resolved
 from training.common.program import Device, Run, device_of, program

@@ -15,7 +15,7 @@ from benchmarks.fuzz.stubs import stub
 from benchmarks.sources.found import Found, counting
 from streams.agents.pipeline import STAGES
 from streams.records import Inbound
-from streams.releases.handle import Handle
+from streams.rollout.handle import Handle
 from streams.settings import Settings
 from streams.sources.protocols.x import PREFIX
 from streams.store.batches import Batch

@@ -23,7 +23,7 @@ from benchmarks.speed.timing import Timed
 from streams.agents.pipeline import STAGES
 from streams.broker.consumer import kafka_consumer, running_client
 from streams.broker.embedded import EmbeddedBroker
-from streams.releases.handle import Handle
+from streams.rollout.handle import Handle
 from streams.settings import Settings
 from streams.topics import EVENTS, SUMMARIES, broker_name
 from streams.worker import Worker

@@ -20,7 +20,7 @@ from typing import Any
 import orjson
 from aiokafka import AIOKafkaProducer, TopicPartition
 
-from models.releases.loading import Loaded
+from models.loading import Loaded
 from streams.app.ports import FIRST_BATCH
 from streams.batch.decoding import decode_record
 from streams.batch.provenance import Maker, with_provenance
@@ -28,7 +28,7 @@ from streams.broker.consumer import kafka_consumer, running_client
 from streams.cli.demo.run import samples
 from streams.codec import encode
 from streams.records import Inbound, Report, TaggedReport, extend
-from streams.releases.handle import Handle
+from streams.rollout.handle import Handle
 from streams.settings import Settings
 from streams.stage import Stage
 from streams.topics import MENTIONS, POSTS, broker_name, create

@@ -10,14 +10,14 @@ from typing import Any
 
 from benchmarks.speed.timing import chunks, side_by_side
 from models import language
-from models.releases.loading import Loaded
+from models.loading import Loaded
 from streams.agents.pipeline import STAGES
 from streams.cli.demo.run import samples
 from streams.codec import decode
 from streams.inference import default_workers
 from streams.records import Report
-from streams.releases.handle import load_task
 from streams.replay.run import stages_from
+from streams.rollout.handle import load_task
 from streams.settings import Settings
 from streams.stage import Stage
 from streams.topics import by_name

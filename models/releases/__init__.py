@@ -1,1 +1,1 @@
-"""Releases of models: manifest, verification, local and shared stores, signature, loading."""
+"""A release as a folder: manifest, verification, local and shared stores, signature."""

@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 
 import faust
 
-from models.releases.loading import Loaded
+from models.loading import Loaded
 from streams.app.record_queue import RecordQueue
 from streams.inference import InferenceWorkers
 from streams.monitoring.drift import Drift
 from streams.monitoring.progress import Progress
 from streams.records import Headers, Inbound
-from streams.releases.handle import Handle
+from streams.rollout.handle import Handle
 from streams.settings import Settings
 from streams.stage import Processed
 from streams.topics import broker_name, table_name

@@ -17,7 +17,7 @@ from streams.app.ports import FaustPorts
 from streams.app.record_queue import RecordQueue
 from streams.inference import InferenceWorkers
 from streams.monitoring.progress import Progress
-from streams.releases.handle import Handle
+from streams.rollout.handle import Handle
 from streams.settings import Settings
 from streams.stage import Stage, run_stage
 from streams.topics import broker_name, group_id

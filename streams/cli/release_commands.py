@@ -20,7 +20,7 @@ from streams.cli.terminal import broker_settings, err, out, read_settings
 
 if TYPE_CHECKING:
     from models.scores import Comparison
-    from streams.releases.announcing import ListedRelease
+    from streams.rollout.announcing import ListedRelease
     from training.evaluation.evaluate import Evaluation
 
 app = typer.Typer()
@@ -62,7 +62,7 @@ def evaluate(
 
     Posts are scored on held-out posts that come with pvstream; all else requires --data.
     """
-    from streams.releases.scoring import score
+    from streams.rollout.scoring import score
     from training.evaluation.evaluate import POSTS, SPLITS, EvaluationError
 
     check_task(task, tuple(SPLITS))
@@ -112,7 +112,7 @@ def releases(
 
     The state is live or shadow, if any. The training data are printed with their licences.
     """
-    from streams.releases import announcements, announcing
+    from streams.rollout import announcements, announcing
     from streams.settings import EMBEDDED
 
     check_workers(worker or ())
@@ -186,8 +186,8 @@ def announce(
 
     Releases of ner and normalization are compared on bundled posts; all others require --data.
     """
-    from streams.releases import announcing
-    from streams.releases.scoring import Comparing
+    from streams.rollout import announcing
+    from streams.rollout.scoring import Comparing
 
     settings = broker_settings()
     comparing = None if force and data is None else Comparing(data)
@@ -223,7 +223,7 @@ def rollback(
 ) -> None:
     """Announces an older release, which workers load as they load a new one."""
     from models.releases.remote import VERSION
-    from streams.releases.announcing import roll_back
+    from streams.rollout.announcing import roll_back
 
     check_task(task)
     if not VERSION.fullmatch(version):
@@ -237,7 +237,7 @@ def rollback(
 @app.command(rich_help_panel=MODELS, epilog=example("verify runs/ner/3f6c0a5e9b21"))
 def verify(path: DIRECTORY) -> None:
     """Runs the checks that a worker runs before it loads a release: files, signature and canary check."""
-    from streams.releases.announcing import verified
+    from streams.rollout.announcing import verified
 
     with verified(path, read_settings()) as (release, _):
         files = len(release.manifest.files)
@@ -273,7 +273,7 @@ def shadow(
 
     Its outputs are written to `<sink>.shadow`; workers report the agreement of both at /releases.
     """
-    from streams.releases.announcing import end_shadow, start_shadow
+    from streams.rollout.announcing import end_shadow, start_shadow
 
     check_task(task)
     if stop == (release is not None):

@@ -23,9 +23,9 @@ from models.drift import (
     text_features,
     values,
 )
-from models.releases.loading import Loaded
+from models.loading import Loaded
 from streams import metrics
-from streams.releases.shadow import is_chosen
+from streams.rollout.shadow import is_chosen
 from streams.stage import Processed
 
 log = logging.getLogger(__name__)

@@ -21,7 +21,7 @@ from streams.monitoring.backlog import dead_letters_waiting
 from streams.monitoring.lag import FETCH_BYTES, read_oldest
 from streams.monitoring.workers import WorkerStatus, ask_workers
 from streams.records import SHADOW
-from streams.releases.announcements import read_announcements
+from streams.rollout.announcements import read_announcements
 from streams.settings import Settings
 from streams.topics import TopicsError, broker_name, group_id
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from models.releases.loading import Loaded
+from models.loading import Loaded
 from streams.agents.pipeline import STAGES
 from streams.broker.ranges import Progress
 from streams.codec import decode

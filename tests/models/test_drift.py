@@ -10,8 +10,8 @@ import pytest
 from models import drift
 from models.drift import Histogram, TextFeatures, cosine_distance, make_reference, stability_index
 from models.encoder.model import Encoder
+from models.loading import load
 from models.releases import store
-from models.releases.loading import load
 from models.releases.manifest import Release, ReleaseError
 from models.types import TASKS
 

@@ -23,7 +23,7 @@ from streams.cli.demo.run import Outcome, process_started
 from streams.cli.feed import arrivals
 from streams.cli.ingest import Sender
 from streams.records import Report
-from streams.releases.handle import Handle
+from streams.rollout.handle import Handle
 from streams.settings import Settings
 from streams.stage import Stage
 from streams.topics import MENTIONS, POSTS, TopicsError, by_name, group_id
@@ -252,7 +252,7 @@ def test_a_worker_imports_nothing_that_it_does_not_use() -> None:
     )  # fmt: skip
     code = "import sys, streams.__main__, streams.worker, streams.agents.pipeline; "
     loaded = f"print([m for m in {heavy!r} if m in sys.modules]); "
-    model = "from models.releases.loading import model_class; model_class('ner'); "
+    model = "from models.loading import model_class; model_class('ner'); "
     before, after = output_of(code + loaded + model + loaded).splitlines()
     assert before == "[]"
     assert after == "['torch']", "a worker of one stage imports the code of one model"

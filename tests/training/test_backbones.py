@@ -16,7 +16,7 @@ import typer
 
 from models.encoder.base_files import base_digest
 from models.encoder.model import Encoder
-from models.releases.loading import as_json, load, model_class, same_answers
+from models.loading import as_json, load, model_class, same_answers
 from models.releases.store import open_release
 from models.types import Query
 from tests.models.summarization import tiny_seq2seq

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from models.drift import REFERENCE
-from models.releases.loading import as_json, canary_inputs, model_class
+from models.loading import as_json, canary_inputs, model_class
 from models.releases.manifest import (
     Canary,
     Manifest,

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import torch
 import typer
 
-from models.releases.loading import number_formats
+from models.loading import number_formats
 
 Precision = Literal["auto", "float32", "bfloat16"]
 HELP = "auto: 16-bit products where they are faster (AMX, GPU); weights stay in 32 bits"

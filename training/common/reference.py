@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from models.drift import REFERENCE, Reference, make_reference, text_features
-from models.releases.loading import model_class
+from models.loading import model_class
 from models.releases.manifest import Release
 from models.releases.store import build, bundled, describe, open_release
 from models.types import CODED_LABELS, Query

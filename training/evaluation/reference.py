@@ -18,7 +18,7 @@ from typing import Annotated
 import typer
 
 from models.drift import REFERENCE, beside
-from models.releases.loading import model_class
+from models.loading import model_class
 from models.releases.store import bundled, open_release
 from models.types import TASKS
 from training.common.corpora import own_texts

@@ -17,7 +17,7 @@ from streams.codec import adapter
 from streams.dead_letters.headers import ATTEMPTS, DIGEST, TRUNCATED, Reason
 from streams.order import ORIGIN, RECEIVED_AT
 from streams.records import SHADOW, Announcement, Cursor, Signal
-from streams.releases.trust import SIGNATURE_HEADER
+from streams.rollout.trust import SIGNATURE_HEADER
 from streams.settings import EMBEDDED, OAUTH, Settings
 from streams.store.follow import FOLLOWED
 from streams.topics import CURSORS, INPUTS, LEASES, RELEASES, SIGNALS, TOPICS, Topic, broker_name, group_id

@@ -18,7 +18,7 @@ from streams.cli.operations.broker_checks import check_brokers
 from streams.cli.operations.findings import Finding, Grade
 from streams.cli.terminal import err, read_settings
 from streams.records import Announcement
-from streams.releases.announcements import read_announcements
+from streams.rollout.announcements import read_announcements
 from streams.settings import Settings
 
 _STYLES: dict[Grade, str] = {"ok": "green", "warn": "yellow", "fail": "bold red"}

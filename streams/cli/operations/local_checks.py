@@ -15,7 +15,7 @@ from models.releases.signature import read_public_key
 from models.types import TASKS
 from streams.cli.operations.findings import Finding, Grade
 from streams.records import Announcement
-from streams.releases.opening import load_release, open_verified
+from streams.rollout.opening import load_release, open_verified
 from streams.settings import EMBEDDED, Settings
 
 #: Bytes that a worker of one stage needs, and that all stages in one process need.

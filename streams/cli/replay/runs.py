@@ -12,7 +12,7 @@ from typing import Any
 import typer
 from aiokafka import AIOKafkaProducer
 
-from models.releases.loading import Loaded
+from models.loading import Loaded
 from streams import topics
 from streams.broker.consumer import running_client
 from streams.broker.deletions import Place, read_deletions
@@ -20,11 +20,11 @@ from streams.broker.ranges import parse_bound, read_range
 from streams.cli.terminal import broker_settings, err, progress_bar
 from streams.codec import encode
 from streams.records import Inbound
-from streams.releases.announcements import read_announcements
-from streams.releases.opening import load_release
 from streams.replay.comparison import Chain, Comparison, Source, compare
 from streams.replay.gold import Gold
 from streams.replay.run import run_chain, stages_from
+from streams.rollout.announcements import read_announcements
+from streams.rollout.opening import load_release
 from streams.settings import Settings
 from streams.topics import Topic
 

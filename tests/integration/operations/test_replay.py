@@ -13,13 +13,13 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 
-from models.releases.loading import Loaded
+from models.loading import Loaded
 from streams.broker.ranges import Bound, parse_bound, read_range
 from streams.codec import encode
 from streams.records import Inbound
-from streams.releases.handle import load_task
 from streams.replay.comparison import Chain, Source, as_json, compare
 from streams.replay.run import ReplayResult, run_chain, stages_from
+from streams.rollout.handle import load_task
 from streams.settings import Settings
 from streams.topics import POSTS, SENTENCES, Topic, TopicsError
 from tests.integration import processes

@@ -27,8 +27,8 @@ from models.releases.manifest import Release
 from models.releases.remote import deliver
 from models.releases.store import bundled
 from streams.records import Announcement
-from streams.releases import announcements
-from streams.releases.shadow import is_chosen
+from streams.rollout import announcements
+from streams.rollout.shadow import is_chosen
 from tests.integration import processes
 from tests.integration.kafka_server import LocalKafka
 from tests.integration.site import SAMPLES, Site, stop

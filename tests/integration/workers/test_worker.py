@@ -23,7 +23,7 @@ from streams.broker.embedded import EmbeddedBroker
 from streams.cli.feed import arrivals
 from streams.cli.ingest import Sender
 from streams.records import Report
-from streams.releases.handle import Handle
+from streams.rollout.handle import Handle
 from streams.settings import Settings
 from streams.stage import Stage
 from streams.topics import MENTIONS, POSTS

@@ -25,7 +25,7 @@ from models.idiom.model import (
     idiom_token,
     with_pooling,
 )
-from models.releases.loading import as_json, load
+from models.loading import as_json, load
 from models.releases.manifest import File, Manifest, Release
 from models.releases.store import build, describe
 

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from models.encoder.model import Encoder
+from models.loading import as_json
 from models.normalization.model import NormalizationModel
 from models.normalization.patient_phrases import Phrases
-from models.releases.loading import as_json
 from models.terminology import Term
 from models.types import Query
 

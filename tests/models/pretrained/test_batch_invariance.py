@@ -10,7 +10,7 @@ import pytest
 
 from models.types import TASKS, Query
 from streams.cli.demo.run import samples
-from streams.releases.handle import load_task
+from streams.rollout.handle import load_task
 from streams.settings import Settings
 from tests.same import same_records
 

@@ -9,7 +9,7 @@ import pytest
 
 from streams.agents import acronym, ner, normalization, relation, summarization
 from streams.records import Report
-from streams.releases.opening import load_release
+from streams.rollout.opening import load_release
 from streams.settings import Settings
 from tests.models.hostile_texts import UNITS, repeated
 

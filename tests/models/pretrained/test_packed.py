@@ -13,8 +13,8 @@ from torch import Tensor
 from models.encoder import model as encoder_module
 from models.encoder.model import Encoder
 from models.encoder.packed.bert import PackedBert
+from models.loading import as_json, model_class, same_answers
 from models.normalization.context_refining import marked_sentences
-from models.releases.loading import as_json, model_class, same_answers
 from models.releases.store import open_release
 from models.text import word_texts
 from models.types import Query

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import models
-from models.releases.loading import load, number_formats
+from models.loading import load, number_formats
 from models.releases.manifest import Release
 from models.releases.store import open_release
 from models.types import TASKS

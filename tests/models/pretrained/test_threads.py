@@ -16,7 +16,7 @@ from models.acronym.questions import MarkedText
 from models.encoder.model import Encoder
 from models.encoder.split.layer_split import SplitEncoder, UpperLayers
 from models.encoder.split.layers import Layers
-from models.releases.loading import as_json, load
+from models.loading import as_json, load
 from models.releases.manifest import Release
 from models.types import TASKS, Query
 

@@ -16,6 +16,7 @@ from models.drugs import DrugLexicon
 from models.drugs.classes import bundled_classes
 from models.encoder.model import Encoder
 from models.encoder.split.layer_split import EncodedSentence, SplitEncoder, UpperLayers
+from models.loading import Loaded, as_json
 from models.ner.decoding import tags_of
 from models.relation import pairs as relation_pairs
 from models.relation.model import RelationModel
@@ -24,7 +25,6 @@ from models.relation.pairs import LABELS
 from models.relation.reading import is_event
 from models.relation.spaces import EmbeddingSpaces
 from models.relation.voting import Voting
-from models.releases.loading import Loaded, as_json
 from models.releases.store import bundled, open_release
 from models.text import word_texts
 from models.types import ADE, DRUG, Expansion, Mention, TaggedText

@@ -138,7 +138,7 @@ def test_a_writer_without_a_recogniser_is_refused(small: Encoder) -> None:
 
 LOADED = """
 import sys
-from models.releases.loading import load
+from models.loading import load
 from models.releases.store import bundled, open_release
 load(open_release(bundled("summarization"))).model.predict(["My knee hurts. Is there a cure for gout?"])
 print(*sorted(name for name in sys.modules if name.startswith("models.")))

@@ -17,7 +17,7 @@ from streams.cli.ingest import Sender
 from streams.inference import InferenceWorkers
 from streams.monitoring.progress import Progress
 from streams.records import Report
-from streams.releases.handle import Handle
+from streams.rollout.handle import Handle
 from streams.settings import Settings
 from streams.stage import Stage
 from streams.topics import MENTIONS, POSTS

@@ -11,7 +11,7 @@ import pytest
 
 from models.drift import Reference, make_reference, text_features
 from models.encoder.model import Encoder
-from models.releases.loading import Loaded, load
+from models.loading import Loaded, load
 from models.releases.manifest import Release
 from models.types import Mention
 from streams import metrics

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.releases.loading import Loaded
+from models.loading import Loaded
 from models.types import Candidate, Coding, Mention, Query
 from streams.agents.pipeline import stage_named
 from streams.broker.ranges import parse_bound

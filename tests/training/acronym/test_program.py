@@ -12,7 +12,7 @@ from models.acronym.model import AcronymModel
 from models.acronym.prototypes import WRITTEN, Mixture, PrototypeEntry
 from models.acronym.scorers import TrainedScorer
 from models.encoder.weights import ADAPTER, WEIGHTS
-from models.releases.loading import load
+from models.loading import load
 from models.releases.manifest import Release, ReleaseError
 from models.releases.store import open_release
 from models.releases.tensors import read_tensors

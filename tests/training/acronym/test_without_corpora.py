@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from models.acronym.prototypes import WRITTEN
-from models.releases.loading import load
+from models.loading import load
 from models.releases.manifest import Release
 from models.releases.store import open_release
 from tests.training.acronym.corpus import write_dictionary

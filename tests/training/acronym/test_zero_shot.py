@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from models.releases.loading import load
+from models.loading import load
 from models.releases.manifest import Release
 from models.releases.store import open_release
 from training.acronym import __main__ as acronym

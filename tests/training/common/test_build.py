@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from models.encoder.base_files import base_digest
-from models.releases.loading import as_json, load
+from models.loading import as_json, load
 from models.releases.manifest import Release, ReleaseError, Score, TrainingData
 from models.releases.store import open_release
 from models.summarization.model import SummarizationModel

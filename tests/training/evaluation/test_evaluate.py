@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import models
-from models.releases.loading import load
+from models.loading import load
 from models.releases.store import open_release
 from models.types import ADE, SYMPTOM, TASKS
 from tests.training.fakes import Fake, tagger

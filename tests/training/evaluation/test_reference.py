@@ -11,7 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 from models import drift
-from models.releases.loading import load
+from models.loading import load
 from models.releases.manifest import Release
 from models.releases.store import open_release
 from models.types import TASKS

@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 
 from models.encoder.added_tokens import ExtendedEmbedding
 from models.idiom.model import LAST_TWO, TOKENS, IdiomModel
-from models.releases.loading import load
+from models.loading import load
 from models.releases.manifest import Release
 from models.releases.store import open_release
 from tests.models import tiny

@@ -17,10 +17,10 @@ from models import drugs
 from models.drift import REFERENCE
 from models.encoder.model import Encoder, encoder_of
 from models.encoder.weights import ADAPTER
+from models.loading import load
 from models.ner.decoding import TRANSITIONS, Decoding
 from models.ner.model import NerModel
 from models.ner.named_events import NAMES, write_names
-from models.releases.loading import load
 from models.releases.manifest import Release, ReleaseError
 from models.releases.store import build, describe, open_release
 from models.terminology import Term

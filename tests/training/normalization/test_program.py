@@ -12,9 +12,9 @@ import typer
 
 from models import terminology
 from models.encoder.weights import ADAPTER
+from models.loading import load
 from models.normalization.model import NormalizationModel
 from models.normalization.nil_rule import NilRule
-from models.releases.loading import load
 from models.releases.manifest import Release, ReleaseError
 from models.releases.store import open_release
 from models.releases.tensors import read_tensors

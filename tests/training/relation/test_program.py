@@ -10,10 +10,10 @@ import pytest
 from safetensors.torch import load_file, save_file
 
 from models.encoder.weights import ADAPTER
+from models.loading import load
 from models.relation.model import RelationModel
 from models.relation.neighbours import votes
 from models.relation.spaces import UPPER_ADAPTER
-from models.releases.loading import load
 from models.releases.manifest import Release, ReleaseError
 from models.releases.store import open_release
 from models.types import ADE, DRUG

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import typer
 
-from models.releases.loading import load
+from models.loading import load
 from models.releases.manifest import Release, ReleaseError
 from models.releases.store import open_release
 from models.types import LABELS

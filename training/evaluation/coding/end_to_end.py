@@ -95,7 +95,7 @@ def measure(
 @cache
 def bundled_tagger() -> Any:
     """The bundled tagger in 32 bits, loaded once."""
-    from models.releases.loading import load  # noqa: PLC0415  it imports torch
+    from models.loading import load  # noqa: PLC0415  it imports torch
 
     return load(open_release(bundled("ner")), dtype="float32").model
 

@@ -10,8 +10,8 @@ import pytest
 
 from models import drugs
 from models.drift import REFERENCE
+from models.loading import load
 from models.relation.sentence_head import SENTENCE_HEAD
-from models.releases.loading import load
 from models.releases.manifest import Release, ReleaseError
 from models.releases.store import build, bundled, describe, open_release
 from tests.tiny_releases import tiny_release

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from models.encoder.model import Encoder
-from models.releases.loading import load
+from models.loading import load
 from models.releases.manifest import Release, ReleaseError
 from models.releases.store import open_release
 from models.summarization.editing.editor import Editor

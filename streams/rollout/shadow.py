@@ -30,9 +30,9 @@ from streams.codec import encode
 from streams.dead_letters.headers import describe_error
 from streams.order import tombstone_headers
 from streams.records import Headers
-from streams.releases.announcements import Refusal, is_passing
-from streams.releases.opening import load_release
 from streams.replay.diff import decisions
+from streams.rollout.announcements import Refusal, is_passing
+from streams.rollout.opening import load_release
 from streams.settings import Settings
 from streams.stage import Processed, Stage
 from streams.topics import broker_name, request_bytes

@@ -9,20 +9,20 @@ from typing import Any
 
 import pytest
 
-from models.releases.loading import Loaded
+from models.loading import Loaded
 from models.releases.signature import read_private_key
 from models.releases.store import bundled, open_release, sign
 from models.scores import Comparison
 from streams.broker.embedded import EmbeddedBroker
 from streams.codec import encode
 from streams.records import Announcement, Inbound
-from streams.releases import announcements
-from streams.releases.announcements import Announcements
-from streams.releases.announcing import GateError, announce
+from streams.rollout import announcements
+from streams.rollout.announcements import Announcements
+from streams.rollout.announcing import GateError, announce
 from streams.settings import Settings
 from tests.streams.conftest import Keys
-from tests.streams.releases.announcements.test_announcements import COMPARISON
-from tests.streams.releases.reloading import Store, announcement
+from tests.streams.rollout.announcements.test_announcements import COMPARISON
+from tests.streams.rollout.reloading import Store, announcement
 
 
 async def announce_both(

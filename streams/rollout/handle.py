@@ -6,11 +6,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from models.releases.loading import Loaded
+from models.loading import Loaded
 from streams import metrics
-from streams.releases.announcements import Refusal
-from streams.releases.opening import load_release
-from streams.releases.shadow import Shadow
+from streams.rollout.announcements import Refusal
+from streams.rollout.opening import load_release
+from streams.rollout.shadow import Shadow
 from streams.settings import Settings
 
 

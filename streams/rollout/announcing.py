@@ -12,8 +12,8 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from models.loading import Loaded, load
 from models.releases import remote
-from models.releases.loading import Loaded, load
 from models.releases.manifest import Manifest, Release, ReleaseError, parse_manifest
 from models.releases.private import private_folder
 from models.releases.signature import read_private_key, read_public_key
@@ -22,10 +22,10 @@ from models.scores import Comparison
 from models.types import TASKS
 from streams import topics
 from streams.records import SHADOW, Announcement
-from streams.releases import announcements
-from streams.releases.announcements import Announcements
-from streams.releases.opening import load_opened, load_release, open_directory, open_verified
-from streams.releases.trust import Trust
+from streams.rollout import announcements
+from streams.rollout.announcements import Announcements
+from streams.rollout.opening import load_opened, load_release, open_directory, open_verified
+from streams.rollout.trust import Trust
 from streams.settings import Settings
 
 log = logging.getLogger(__name__)

@@ -13,17 +13,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from models.releases.loading import Loaded
+from models.loading import Loaded
 from models.releases.manifest import ReleaseError
 from streams import metrics
 from streams.inference import lower_priority
 from streams.records import SHADOW, Announcement
-from streams.releases import announcements, kept
-from streams.releases.announcements import Refusal, is_passing
-from streams.releases.handle import Handle, load_task
-from streams.releases.opening import load_release
-from streams.releases.shadow import Shadow
-from streams.releases.trust import Trust
+from streams.rollout import announcements, kept
+from streams.rollout.announcements import Refusal, is_passing
+from streams.rollout.handle import Handle, load_task
+from streams.rollout.opening import load_release
+from streams.rollout.shadow import Shadow
+from streams.rollout.trust import Trust
 from streams.settings import Settings
 from streams.stage import Stage
 

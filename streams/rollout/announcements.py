@@ -17,7 +17,7 @@ from models.types import TASKS
 from streams.broker.consumer import kafka_consumer, running_client
 from streams.codec import BadRecord, decode, encode
 from streams.records import SHADOW, Announcement
-from streams.releases.trust import SIGNATURE_HEADER, Trust, sign_announcement
+from streams.rollout.trust import SIGNATURE_HEADER, Trust, sign_announcement
 from streams.settings import Settings
 from streams.topics import RELEASES, broker_name
 

@@ -12,15 +12,15 @@ import pytest
 from streams import metrics
 from streams.codec import decode, encode
 from streams.records import Headers, Summary
-from streams.releases import shadow as module
-from streams.releases.announcements import Refusal
-from streams.releases.shadow import MAX_WAITING_BATCHES, Shadow
+from streams.rollout import shadow as module
+from streams.rollout.announcements import Refusal
+from streams.rollout.shadow import MAX_WAITING_BATCHES, Shadow
 from streams.settings import Settings
 from streams.stage import Processed, run_stage
 from streams.topics import MAX_MESSAGE
 from tests.fakes import FakePorts, batches_of, inbound, loaded
 from tests.streams.polling import until
-from tests.streams.releases.shadow.shadowing import NO_VERSION, STAGE, processed_live, reports, summaries
+from tests.streams.rollout.shadow.shadowing import NO_VERSION, STAGE, processed_live, reports, summaries
 
 
 class FakeCandidate:

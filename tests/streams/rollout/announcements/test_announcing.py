@@ -21,13 +21,13 @@ from models.releases.store import bundled
 from streams.broker.consumer import running_client
 from streams.broker.embedded import EmbeddedBroker
 from streams.records import Announcement
-from streams.releases import announcements
-from streams.releases.reload import load_at_start
+from streams.rollout import announcements
+from streams.rollout.reload import load_at_start
 from streams.settings import Settings
 from streams.topics import RELEASES
 from tests.streams.cli.command_line import NOWHERE, Answer, CommandLine, closed_port
 from tests.streams.conftest import Keys
-from tests.streams.releases.reloading import WHEN, announcement
+from tests.streams.rollout.reloading import WHEN, announcement
 from tests.variants import variant
 
 ROOT = Path(__file__).parents[4]

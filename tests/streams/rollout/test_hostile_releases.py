@@ -18,15 +18,15 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from safetensors.torch import load_file, save_file
 
-from models.releases.loading import Loaded
+from models.loading import Loaded
 from models.releases.manifest import MANIFEST, version_of
 from models.releases.signature import SIGNATURE
 from models.releases.store import bundled, describe
 from streams.agents.pipeline import stage_named
 from streams.records import Announcement
-from streams.releases.handle import Handle
-from streams.releases.opening import load_release
-from streams.releases.reload import Reloader
+from streams.rollout.handle import Handle
+from streams.rollout.opening import load_release
+from streams.rollout.reload import Reloader
 from streams.settings import Settings
 
 TEXT = "zoloft gave me awful insomnia"

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from models.releases.loading import Loaded
+from models.loading import Loaded
 from models.releases.manifest import Release
-from streams.releases import reload
-from streams.releases.handle import Handle
-from streams.releases.opening import load_release
+from streams.rollout import reload
+from streams.rollout.handle import Handle
+from streams.rollout.opening import load_release
 from streams.settings import Settings
 from tests.streams.polling import until
-from tests.streams.releases.reloading import (
+from tests.streams.rollout.reloading import (
     HeldLoader,
     Store,
     live_series,

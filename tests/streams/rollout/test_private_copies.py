@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from models.releases import loading
+from models import loading
 from models.releases.manifest import MANIFEST, Release, ReleaseError
 from models.releases.private import PREFIX
 from models.releases.store import bundled
-from streams.releases import opening
-from streams.releases.opening import load_release
+from streams.rollout import opening
+from streams.rollout.opening import load_release
 from streams.settings import Settings
 
 FORGED = b"llt\tpt\tsoc\n" + b"".join(f"Forged {i}\tForged\tSystem\n".encode() for i in range(6))

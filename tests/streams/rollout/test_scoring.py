@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from models import terminology
-from models.releases.loading import Loaded
+from models.loading import Loaded
 from models.types import Mention
-from streams.releases.announcing import GateError
-from streams.releases.scoring import Comparing, score
+from streams.rollout.announcing import GateError
+from streams.rollout.scoring import Comparing, score
 from streams.settings import Settings
 from training.evaluation.evaluate import EvaluationError
 from training.evaluation.posts.found import Names
@@ -107,7 +107,7 @@ def test_the_gate_needs_no_package_of_training() -> None:
 import sys
 for name in ("sklearn", "peft", "pytorch_metric_learning", "rouge_score"):
     sys.modules[name] = None
-import streams.releases.scoring
+import streams.rollout.scoring
 from training.evaluation.posts import corpus
 print(len(corpus.teaching().records))
 """

@@ -9,7 +9,7 @@ import pytest
 from models.releases.manifest import Canary
 from models.releases.store import build, bundled, open_release
 from streams import metrics
-from tests.streams.releases.reloading import Store
+from tests.streams.rollout.reloading import Store
 from tests.variants import variant
 from training.evaluation.posts import corpus
 

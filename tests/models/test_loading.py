@@ -16,8 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.encoder.base_files import base_digest
-from models.normalization.packed_vectors import PackedVectors
-from models.releases.loading import (
+from models.loading import (
     FLOAT32_ONLY,
     Loaded,
     as_json,
@@ -26,6 +25,7 @@ from models.releases.loading import (
     number_formats,
     same_answers,
 )
+from models.normalization.packed_vectors import PackedVectors
 from models.releases.manifest import PassingError, Release, ReleaseError
 from models.releases.store import bundled, open_release
 from models.summarization.model import SummarizationModel
@@ -174,7 +174,7 @@ class RoundedThird:
 @pytest.fixture
 def imprecise(release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Release:
     """A release whose output in 16 bits differs by more than its canary's tolerance, on every processor."""
-    monkeypatch.setattr("models.releases.loading.model_class", lambda task: RoundedThird)
+    monkeypatch.setattr("models.loading.model_class", lambda task: RoundedThird)
 
     def third(manifest: dict[str, Any]) -> None:
         manifest["canary"] |= {"inputs": ["a"], "outputs": [1 / 3], "tolerance": 1e-4}
@@ -238,7 +238,7 @@ def test_32_bits_are_chosen_where_the_fast_format_fails_the_canary_check(
     imprecise: Release, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     set_processor(monkeypatch, amx=True)
-    with caplog.at_level(logging.WARNING, "models.releases.loading"):
+    with caplog.at_level(logging.WARNING, "models.loading"):
         loaded = load(imprecise)
     assert isinstance(loaded.model, RoundedThird)
     assert loaded.model.dtype == torch.float32

@@ -12,7 +12,7 @@ from models.scores import Comparison
 from models.types import TASKS
 from streams.codec import decode, encode
 from streams.records import Announcement
-from streams.releases.announcements import Announcements, apply_message
+from streams.rollout.announcements import Announcements, apply_message
 from tests.wire import wire_bytes
 
 WHEN = datetime(2026, 3, 4, 9, 15, tzinfo=UTC)

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from models.releases.loading import Loaded
+from models.loading import Loaded
 from models.scores import Comparison
 from models.types import TASKS
 from streams.agents.offline import code_posts
-from streams.releases.announcing import PARTNER, GateError
-from streams.releases.opening import load_release
+from streams.rollout.announcing import PARTNER, GateError
+from streams.rollout.opening import load_release
 from streams.settings import Settings
 from training.evaluation import evaluate as evaluation
 from training.evaluation.evaluate import POSTS, Evaluation, EvaluationError, PostModels

@@ -15,12 +15,12 @@ from streams import metrics
 from streams.agents.pipeline import stage_named
 from streams.codec import encode
 from streams.records import Announcement
-from streams.releases import reload
-from streams.releases.handle import Handle
-from streams.releases.reload import Reloader
+from streams.rollout import reload
+from streams.rollout.handle import Handle
+from streams.rollout.reload import Reloader
 from streams.settings import Settings
 from tests.streams.polling import until
-from tests.streams.releases.reloading import HeldLoader, Store, announcement, new_handle
+from tests.streams.rollout.reloading import HeldLoader, Store, announcement, new_handle
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class FakeConsumer:
 @pytest.fixture
 async def topic(monkeypatch: pytest.MonkeyPatch) -> FakeTopic:
     fake = FakeTopic()
-    monkeypatch.setattr("streams.releases.announcements.kafka_consumer", fake.consumer)
+    monkeypatch.setattr("streams.rollout.announcements.kafka_consumer", fake.consumer)
     return fake
 
 

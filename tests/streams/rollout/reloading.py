@@ -14,14 +14,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from models.releases.loading import Loaded
+from models.loading import Loaded
 from streams import metrics
 from streams.agents.pipeline import stage_named
 from streams.codec import encode
 from streams.records import Announcement
-from streams.releases.handle import Handle
-from streams.releases.opening import load_release
-from streams.releases.reload import Reloader
+from streams.rollout.handle import Handle
+from streams.rollout.opening import load_release
+from streams.rollout.reload import Reloader
 from streams.settings import Settings
 
 WHEN = datetime(2026, 3, 4, 9, 15, tzinfo=UTC)

@@ -16,11 +16,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from models.releases.manifest import ReleaseError
 from streams.codec import encode
 from streams.records import Announcement
-from streams.releases.announcements import apply_message
-from streams.releases.trust import DOMAIN, SIGNATURE_HEADER, Trust, sign_announcement
+from streams.rollout.announcements import apply_message
+from streams.rollout.trust import DOMAIN, SIGNATURE_HEADER, Trust, sign_announcement
 from streams.settings import Settings
 from tests.streams.conftest import Keys
-from tests.streams.releases.reloading import WHEN
+from tests.streams.rollout.reloading import WHEN
 
 OWNER = Ed25519PrivateKey.from_private_bytes(b"\x01" * 32)
 STRANGER = Ed25519PrivateKey.from_private_bytes(b"\x02" * 32)

@@ -12,14 +12,14 @@ from threading import Thread
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+from models.loading import Loaded, load
 from models.redaction import redact
-from models.releases.loading import Loaded, load
 from models.releases.manifest import Limits, Release, ReleaseError, StoreError
 from models.releases.private import private_folder
 from models.releases.remote import VERSION, fetch
 from models.releases.signature import read_public_key
 from models.releases.store import bundled, open_copy, open_release
-from streams.releases import kept
+from streams.rollout import kept
 from streams.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -92,7 +92,7 @@ def _limits(settings: Settings) -> Limits:
 
 def load_release(task: str, name: str | Path | None, settings: Settings, *, keep: bool = False) -> Loaded:
     """Opens, verifies and loads a release; with `keep` a copy stays on this machine (see
-    `streams.releases.kept`). Raises ReleaseError.
+    `streams.rollout.kept`). Raises ReleaseError.
     """
     started = time.perf_counter()
     with open_verified(task, name, settings) as release:

@@ -17,11 +17,11 @@ import pytest
 from models.releases.manifest import ReleaseError
 from models.releases.store import bundled, open_release
 from streams import metrics
-from streams.releases import kept
-from streams.releases.reload import load_at_start
+from streams.rollout import kept
+from streams.rollout.reload import load_at_start
 from streams.settings import Settings
 from tests.streams.conftest import Keys
-from tests.streams.releases.reloading import Store, announcement, fallback, live_series, reloads
+from tests.streams.rollout.reloading import Store, announcement, fallback, live_series, reloads
 
 pytestmark = pytest.mark.usefixtures("empty_gauge")
 

@@ -15,12 +15,12 @@ from aiokafka import AIOKafkaProducer
 
 from models.releases.store import bundled
 from streams import metrics
-from streams.releases import shadow as module
-from streams.releases.announcements import Refusal
-from streams.releases.shadow import MAX_WAITING_BATCHES, Shadow, is_chosen
+from streams.rollout import shadow as module
+from streams.rollout.announcements import Refusal
+from streams.rollout.shadow import MAX_WAITING_BATCHES, Shadow, is_chosen
 from streams.settings import Settings
 from tests.streams.polling import until
-from tests.streams.releases.shadow.shadowing import NO_VERSION, STAGE, processed, processed_live, reports
+from tests.streams.rollout.shadow.shadowing import NO_VERSION, STAGE, processed, processed_live, reports
 
 
 @pytest.fixture

@@ -14,10 +14,10 @@ import pytest
 
 from models.releases.remote import deliver
 from models.releases.store import bundled, open_release
-from streams.releases.opening import load_release
-from streams.releases.shadow import CandidateProcess
+from streams.rollout.opening import load_release
+from streams.rollout.shadow import CandidateProcess
 from streams.settings import Settings
-from tests.streams.releases.shadow.shadowing import NO_VERSION, STAGE, reports
+from tests.streams.rollout.shadow.shadowing import NO_VERSION, STAGE, reports
 
 #: Limit for a test, most of it for the start of a process, which runs at the lowest priority.
 SECONDS = 300.0

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from models.releases.loading import Loaded
+from models.loading import Loaded
 from models.releases.manifest import PassingError
 from models.releases.remote import deliver
 from models.releases.store import bundled, open_release
-from streams.releases import reload
-from streams.releases.announcements import Refusal
-from streams.releases.opening import load_release
-from streams.releases.reload import load_at_start
+from streams.rollout import reload
+from streams.rollout.announcements import Refusal
+from streams.rollout.opening import load_release
+from streams.rollout.reload import load_at_start
 from streams.settings import Settings
 from tests.streams.polling import until
-from tests.streams.releases.reloading import (
+from tests.streams.rollout.reloading import (
     Store,
     announcement,
     fallback,

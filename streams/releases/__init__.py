@@ -1,1 +1,0 @@
-"""The releases of running workers: announcements, reload, shadow."""
