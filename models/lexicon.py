@@ -46,13 +46,13 @@ class NameLexicon:
         return self.among(text, words(text))
 
     def among(self, text: str, spans: Sequence[Span]) -> list[tuple[Span, str]]:
-        """The same among consecutive words of a text."""
+        """What `find` gives, among consecutive words of a text."""
         found = self.runs([text[s.start : s.end] for s in spans])
         return [(Span(spans[first].start, spans[after - 1].end), name) for first, after, name in found]
 
     def runs(self, words: Sequence[str]) -> list[tuple[int, int, str]]:
-        """The same among words: the number of the first of each name, that behind its last, and its
-        canonical name.
+        """The names among words: for each the number of its first word, the number behind its last word, and
+        the canonical name.
         """
         tokens = [word.lower() for word in words]
         matches: list[tuple[int, int, str]] = []

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def once(function: Callable[P, T]) -> Callable[P, T]:
-    """As `functools.cache`, which would let each thread compute and keep a result of its own."""
+    """A cache like `functools.cache`, which would let each thread compute and keep a result of its own."""
     cached = cache(function)
     lock = threading.RLock()
 

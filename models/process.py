@@ -42,8 +42,8 @@ def prepare() -> None:
 
 
 def prepare_program() -> None:
-    """The same, with the first words, where Python is looking for the program of `python -m`; for the
-    `__init__` of its package.
+    """Calls `prepare` and announces slow imports where Python is looking for the program of `python -m`; for
+    the `__init__` of the program's package.
     """
     if sys.argv[:1] == ["-m"]:
         announce_slow_imports()

@@ -104,7 +104,7 @@ def words(text: str, within: Span | None = None) -> list[Span]:
 
 
 def words_to_read(text: str, within: Span | None = None) -> list[Span]:
-    """As `words`, but of marks in a row only the first MOST_MARKS."""
+    """Spans of `words`, but of marks in a row only the first MOST_MARKS."""
     read, n_marks = [], 0
     for word in words(text, within):
         n_marks = n_marks + 1 if _MARK.match(text, word.start) else 0
@@ -132,8 +132,8 @@ def sentences(text: str) -> list[Span]:
 
 
 def whole_sentences(text: str) -> list[Span]:
-    """As `sentences`, but a sentence that a program cut into lines for their length is one: mail and notes
-    have such lines.
+    """Spans of `sentences`, but a sentence that a program cut into lines for their length is one span: mail
+    and notes have such lines.
     """
     joined: list[Span] = []
     for span in sentences(text):

@@ -63,7 +63,7 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """One of the nearest training pairs, which voted for or against a relation; distance is 1 - cosine."""
+    """A training pair, one of the nearest, that voted for or against a relation; distance is 1 - cosine."""
 
     id: str
     distance: float

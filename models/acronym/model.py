@@ -184,7 +184,7 @@ def plural(long_form: str) -> str:
 
 
 def _occurrences(text: str, report: int, known: Sequence[Container[str]]) -> Iterator[_Occurrence]:
-    """Those of all short forms. `known`: where an entry is looked up, as it stands first."""
+    """The occurrences of all short forms. `known`: where an entry is looked up, as it stands first."""
     for sentence in whole_sentences(text):
         for span in short_forms(text, sentence):
             short_form = text[span.start : span.end]

@@ -78,8 +78,8 @@ class Encoder:
 
     @classmethod
     def for_inference(cls, base: str, *, max_pieces: int = 128, **options: Any) -> Encoder:
-        """As `load` with the same options, with a packed model where the base is a BERT in a folder: faster,
-        and neither trainable nor dependent on transformers.
+        """An encoder as by `load` with the same options, with a packed model where the base is a BERT in a
+        folder: faster, and neither trainable nor dependent on transformers.
         """
         tokenizer = load_wordpiece(Path(resolve_base(base)))
         model = load_packed(base, **options) if tokenizer is not None else None
@@ -105,7 +105,7 @@ class Encoder:
         return [word_pieces(encoded.word_ids(i), ids, len(s)) for i, (ids, s) in enumerate(rows)]
 
     def _split_words(self, sentences: Sequence[Sequence[str]]) -> list[WordPieces]:
-        """The same by a tokenizer that does not map pieces to words: it is given each word alone."""
+        """`split` by a tokenizer that does not map pieces to words: it is given each word alone."""
         unique = list(dict.fromkeys(w for s in sentences for w in s))
         pieces = {w: self.tokenizer(w, add_special_tokens=False, verbose=False)["input_ids"] for w in unique}
         found = []

@@ -46,7 +46,7 @@ class Reading(NamedTuple):
     """of each sentence"""
 
     def of(self, texts: Container[int]) -> Reading:
-        """The same without the sentences of other texts."""
+        """The reading without the sentences of other texts."""
         pairs = [(s, t) for s, t in zip(self.sentences, self.tagged, strict=True) if s.text in texts]
         return self._replace(sentences=[s for s, _ in pairs], tagged=[t for _, t in pairs])
 

@@ -106,7 +106,7 @@ class PackedIndex:
         self._lengths = torch.cat(lengths).clamp(min=1e-12)
 
     def search(self, queries: NDArray[np.float32], k: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """As CosineIndex."""
+        """The cosines and rows of the k nearest vectors of each query, as `CosineIndex.search` gives them."""
         asked = checked_queries(queries)[: len(queries)]
         return exact_search.search(asked, min(k, self.size), self)
 

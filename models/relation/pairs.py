@@ -92,8 +92,8 @@ def _innocent(text: str, drug: SentenceMention, effect: SentenceMention, drugs: 
 def _nearest(
     drug: SentenceMention, effects: Sequence[SentenceMention], most: int
 ) -> Sequence[SentenceMention]:
-    """Those of the `effects` with the fewest words between them and the drug, where there are more than
-    `most`, which must be in the order of the sentence then.
+    """The `most` effects with the fewest words between them and the drug; where there are more, they must be
+    in the order of the sentence.
     """
     if len(effects) <= most:
         return effects

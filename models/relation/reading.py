@@ -42,7 +42,7 @@ def split(batch: Sequence[str], expansions: Sequence[Sequence[Expansion]] | None
 
 
 def naming(expansions: Sequence[Expansion]) -> list[Expansion]:
-    """Those whose long form is a drug, or ends with the name of an adverse event. Others ("patient",
+    """The expansions whose long form is a drug, or ends with the name of an adverse event. Others ("patient",
     "international normalized ratio") make a sentence longer and unlike those that were trained on.
     """
     return [e for e in expansions if _names_event(e.long_form) or bundled_lexicon().generic(e.long_form)]

@@ -68,7 +68,7 @@ class Recogniser(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name in the definitions of scores."""
+        """The name in the definitions of scores."""
 
     def entities(self, texts: Sequence[str]) -> list[list[Entity]]:
         """The entities of each text."""

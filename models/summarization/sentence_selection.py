@@ -41,7 +41,7 @@ def all_sentences(text: str) -> list[Span]:
 
 
 def split_sentences(text: str) -> list[Span]:
-    """As `all_sentences`, and divided where a writer left out the space: "Is it safe?I take" and
+    """What `all_sentences` gives, divided also where a writer left out the space: "Is it safe?I take" and
     "it.Can you". Never empty.
     """
     spans = []

@@ -68,7 +68,7 @@ class SplitEncoder(Encoder):
     def _hidden_at_split(
         self, sequences: Sequence[Sequence[int]]
     ) -> Iterator[tuple[list[int], Tensor, Tensor]]:
-        """As `hidden`, with the hidden states at the split beside those of the last layer."""
+        """What `hidden` gives, and the hidden states at the split."""
         if self._layers is None:
             yield from self.model.run(self.with_special(sequences), self._below)
             return
@@ -138,7 +138,7 @@ class UpperLayers(Encoder):
         return [self._pool_words(s.pieces, [next(states) for _ in s.split_states]) for s in sentences]
 
     def _hidden_above(self, states: Sequence[Tensor]) -> Iterator[tuple[list[int], Tensor]]:
-        """As `hidden`, from the hidden states at the split."""
+        """What `hidden` gives, from the hidden states at the split."""
         if isinstance(self.model, PackedBert):
             for group in self.model.run_states(states):
                 yield group.members, group.last

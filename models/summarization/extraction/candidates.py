@@ -273,7 +273,7 @@ def _content_features(own: _CandidateWords, counts: Counter[str]) -> list[float]
 def _lead_features(
     message: Message, one: Candidate, focus: Focus | None, n_words: int, pronoun: float
 ) -> list[float]:
-    """Those of the sentence in front; zeros where there is none."""
+    """The features of the sentence in front; zeros where there is none."""
     if one.lead is None:
         return [0.0] * 8
     n_names = sum(_within(one.lead.sentence, spans) for spans in (message.terms, message.drugs))

@@ -159,7 +159,7 @@ class Extractor:
         return self.found(messages(self.encoder, self.lexicons, texts, self.rankers.key_words))
 
     def found(self, read: Sequence[Message]) -> list[Extraction]:
-        """That of messages that were read."""
+        """The extraction of each message that was read."""
         return [
             self._found(message, about)
             for message, about in zip(read, topics(self.encoder, read), strict=True)

@@ -72,7 +72,7 @@ class Message(NamedTuple):
         return [(word_key(self.text, w), p) for w, p in pairs if p]
 
     def _places(self, span: Span) -> tuple[int, int]:
-        """The first of its words and the one behind the last."""
+        """The number of the first word of a span, and the number behind its last word."""
         first = bisect_right(self.words, span.start, key=lambda w: w.end)
         return first, max(first, bisect_left(self.words, span.end, key=lambda w: w.start))
 
