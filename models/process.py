@@ -31,6 +31,8 @@ SETTINGS = {
     # started threads too, they would wait for each other: the relation stage took 1.3 to 2 times the
     # processor time.
     "OPENBLAS_NUM_THREADS": "1",
+    # The tokenizer's thread pool deadlocks after a fork, and one sentence is too short to share out.
+    "TOKENIZERS_PARALLELISM": "false",
 }
 
 

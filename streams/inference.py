@@ -37,8 +37,6 @@ class InferenceWorkers:
         self._running = 0
         self._idle, self._open, self._alone = asyncio.Event(), asyncio.Event(), asyncio.Lock()
         self._open.set()
-        # The tokenizer's own thread pool deadlocks after a fork, and one sentence is too short to share out.
-        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="inference")
 
     @classmethod
