@@ -24,8 +24,15 @@ def check(settings: Settings) -> None:
 
 
 def train(settings: Settings, place: Place) -> Release:
-    own = {"reviews": place.reviews, "start": place.start}
-    return make(settings, place.data, place.output, place.checkpoints, place.device, **own)
+    return make(
+        settings,
+        place.data,
+        place.output,
+        place.checkpoints,
+        place.device,
+        reviews=place.reviews,
+        start=place.start,
+    )
 
 
 def mean(releases: Sequence[Release], place: Place) -> Release:
