@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from importlib.abc import MetaPathFinder
 from types import ModuleType
 
-#: Packages that take a second or more to import; many seconds where their sources are not compiled yet.
-SLOW = frozenset({"faiss", "scipy", "sklearn", "torch", "transformers"})
+#: Packages that take about a second or more to import, many seconds where their sources are not compiled yet.
+SLOW = frozenset({"faiss", "faust", "scipy", "sklearn", "torch", "transformers"})
 LINE = "loading {} ... (the first time takes longer)"
 
 

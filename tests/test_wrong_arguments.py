@@ -28,8 +28,9 @@ def exit_code(program: str, *arguments: str) -> object:
     """Of `python -m program arguments`."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", [program, *arguments])
-        for name in (program, f"{program}.__main__"):
-            patch.delitem(sys.modules, name, raising=False)
+        # Another test may have imported it, which runpy warns of. A package stays: imported again it would be
+        # another one for its parent than for the tests that have it already.
+        patch.delitem(sys.modules, module_of(program), raising=False)
         with pytest.raises(SystemExit) as ended:
             runpy.run_module(program, run_name="__main__")
     return ended.value.code
@@ -38,10 +39,14 @@ def exit_code(program: str, *arguments: str) -> object:
 @cache
 def main_of(program: str) -> Callable[..., None]:
     """The function of a program; of a program with several commands a function without options."""
+    return getattr(import_module(module_of(program)), "main", lambda: None)
+
+
+def module_of(program: str) -> str:
+    """The name of the module that `python -m program` runs."""
     spec = find_spec(program)
     is_package = spec is not None and spec.submodule_search_locations is not None
-    module = import_module(f"{program}.__main__" if is_package else program)
-    return getattr(module, "main", lambda: None)
+    return f"{program}.__main__" if is_package else program
 
 
 @cache

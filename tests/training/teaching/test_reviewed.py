@@ -140,7 +140,7 @@ def test_a_run_is_not_continued_with_other_reviews(corpus: Path, reviews: Path, 
         assemble_ner.train(read(corpus, settings, reviews), settings, tmp_path / "ner")
     folder = write_corpus(tmp_path)
     options: dict[str, Any] = {
-        "data": folder / "data", "output": tmp_path, "base": settings.base, "epochs": 1, "rank": 2,
+        "data": folder / "data", "output": tmp_path, "base": settings.base, "epochs": 1,
         "terms": folder / "terms.tsv", "taught": False, "run": tmp_path / "normalization",
     }  # fmt: skip
     train_normalization(**options)
@@ -155,7 +155,7 @@ def test_both_programs_train_with_a_file_of_reviews_and_name_it(
     base = tiny.bert(tmp_path / "base")
     made("ner", data=corpus, output=tmp_path, base=base, epochs=2, batch=4, reviews=reviews)
     folder = write_corpus(tmp_path)
-    options: dict[str, Any] = {"epochs": 1, "rank": 2, "terms": folder / "terms.tsv"}
+    options: dict[str, Any] = {"epochs": 1, "terms": folder / "terms.tsv"}
     train_normalization(
         data=folder / "data", output=tmp_path, base=base, reviews=reviews, taught=False, **options
     )
