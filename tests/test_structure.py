@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,9 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCES = ["benchmarks", "docs", "models", "streams", "tests", "training"]
 MOST_FILES, MOST_LINES = 20, 40
+#: Bytes of all releases that the history holds, for ever: whoever commits a release raises this by its size,
+#: once, when it is final.
+RELEASES_IN_HISTORY = 399_765_773
 
 
 def lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
@@ -45,3 +49,23 @@ def test_no_function_is_longer_than_forty_lines(folder: str) -> None:
     assert functions
     long = [(path, node.name, lines(node)) for path, node in functions if lines(node) > MOST_LINES]
     assert long == []
+
+
+def test_a_release_is_committed_once() -> None:
+    """A release that a later commit replaces stays in everybody's clone."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("no clone of the repository")
+    listed = subprocess.run(
+        "git rev-list --objects HEAD -- models/pretrained"
+        " | git cat-file --batch-check='%(objecttype) %(objectsize) %(rest)'",
+        shell=True,
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    rows = (row.split(" ", 2) for row in listed.stdout.splitlines())
+    sizes = [
+        int(size) for kind, size, path in rows if kind == "blob" and path.startswith("models/pretrained/")
+    ]
+    assert 0 < sum(sizes) <= RELEASES_IN_HISTORY
