@@ -35,7 +35,7 @@ class Figure(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One of our scores and a published figure for the same task."""
+    """A score and a published figure for the same task."""
 
     task: str
     data: str

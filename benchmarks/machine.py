@@ -41,7 +41,7 @@ def provenance(module: str) -> dict[str, Any]:
 
 
 def processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
-    """Its name, and of INSTRUCTIONS the fastest that it has: processors of one name differ in them."""
+    """Name of the processor, and the fastest of INSTRUCTIONS that it has: namesakes differ in them."""
     lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
     fields = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
     flags = set(fields.get("flags", "").split())

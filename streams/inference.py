@@ -134,8 +134,8 @@ def set_threads(threads: int) -> None:
 
 
 def default_workers(device: str) -> int:
-    """One for each processor, as far as the memory allows; one for a GPU, whose FAISS index is not
-    thread-safe.
+    """The number of workers: one for each processor, as far as the memory allows; one for a GPU, whose FAISS
+    index is not thread-safe.
     """
     if device != "cpu":
         return 1

@@ -129,7 +129,7 @@ def _parsed(text: str) -> datetime:
 
 
 def _bounded(items: list[tuple[str, Any]]) -> tuple[dict[str, Any], int]:
-    """As many fields as fit, in their order, and the number of those left out."""
+    """The first fields that fit, and the number of fields left out."""
     meta: dict[str, Any] = {}
     size = 2
     for name, value in items:

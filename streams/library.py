@@ -42,7 +42,7 @@ class Annotator:
         return list(self.stream(texts))
 
     def stream(self, texts: Iterable[str | Mapping[str, Any] | Report]) -> Iterator[Any]:
-        """As `predict`, a batch at a time: for more texts than memory holds."""
+        """Yields what `predict` returns, a batch at a time: for more texts than memory holds."""
         batch: list[Report] = []
         for number, text in enumerate(texts):
             batch.append(_as_report(text, number))

@@ -108,7 +108,7 @@ class _Turn:
 
     @classmethod
     def past(cls) -> _Turn:
-        """That of a batch that is done."""
+        """The place of a batch that is done."""
         turn = cls()
         turn.sent.set()
         turn.acknowledged.set()

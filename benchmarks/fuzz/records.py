@@ -134,7 +134,7 @@ def _bytes_of(pool: Pool, rng: random.Random) -> Value:
 
 
 def _dumped(value: Any) -> bytes:
-    """As Python's json writes it: with NaN, and integers of any size."""
+    """JSON as Python writes it: with NaN, and integers of any size."""
     return json.dumps(value).encode()
 
 

@@ -125,7 +125,7 @@ def kept_text(id_: str, text: str) -> str:
 
 
 def _texts(database: DuckDatabase) -> str:
-    """All that stands in columns of text, of all tables but the places of the consumer."""
+    """Everything in columns of text, of all tables but the places of the consumer."""
     return "\n".join(
         value
         for table in TABLES

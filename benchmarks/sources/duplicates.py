@@ -37,7 +37,7 @@ def repost(text: str, rng: random.Random) -> str:
 
 
 def truncation(text: str, rng: random.Random) -> str:
-    """As old retweets were cut: to 140 characters; a shorter text to four fifths."""
+    """A text cut as old retweets were: to 140 characters; a shorter text to four fifths."""
     return text[: min(TWEET, int(len(text) * CUT))] + "…"
 
 

@@ -34,8 +34,9 @@ def kafka_consumer(settings: Settings, *topics: str, **options: Any) -> Any:
 
 
 class _Consumer(AIOKafkaConsumer):  # type: ignore[misc]
-    """Its `stop` ends, also right after `assign`. The task that fetches then ends the requests of the earlier
-    assignment and takes its own cancellation for that of a request: it goes on, and `stop` waits for it.
+    """A consumer whose `stop` ends, also right after `assign`. The task that fetches then ends the requests
+    of the earlier assignment and takes its own cancellation for that of a request: it goes on, and `stop`
+    waits for it.
     """
 
     async def stop(self) -> None:

@@ -118,7 +118,7 @@ class _Run:
             self._notes = list(notes(opened, reader))
 
     def _annotated(self, read: Sequence[tuple[Row, Report]], rejected: RejectedFile) -> Iterator[Report]:
-        """As `Annotator.predict`, but a text that a model fails on is refused, and the others are read."""
+        """Yields what `Annotator.predict` returns, but refuses a text that a model fails on."""
         from streams.dead_letters.headers import describe_error
         from streams.input_rows import Refusal
 

@@ -66,7 +66,7 @@ def forget(
 
 
 def _standard_input() -> list[str]:
-    """Its lines, without the byte order mark of Windows; raises typer.BadParameter."""
+    """Lines of standard input, without the byte order mark of Windows; raises typer.BadParameter."""
     try:
         return sys.stdin.read().removeprefix("\ufeff").splitlines()
     except UnicodeDecodeError:

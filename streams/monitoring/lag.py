@@ -60,7 +60,7 @@ class Oldest(NamedTuple):
     read_at: float
 
     def age(self, start: int) -> float:
-        """Its age in seconds: now, or when it was read where another record is the oldest by now."""
+        """The record's age in seconds: now, or when it was read where another record is the oldest by now."""
         now = time.time() if start == self.start else self.read_at
         return max(0.0, now - self.timestamp) if self.timestamp > 0 else 0.0
 

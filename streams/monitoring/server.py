@@ -66,7 +66,7 @@ async def serve(
 
 @dataclass(slots=True)
 class _Connections:
-    """Those of one server."""
+    """Connections of a server."""
 
     limits: Limits
     closed: Counter[str] = field(default_factory=Counter)

@@ -49,7 +49,7 @@ def place(event: dict[str, Any]) -> Place:
 
 
 def present(database: Database, places: Sequence[Place]) -> list[Place]:
-    """Those of which the report still has the event: it may be deleted or changed, and a later release may
+    """The places whose report still has the event: it may be deleted or changed, and a later release may
     have found other spans.
     """
     found = _stored_reviews(database, places)

@@ -144,8 +144,8 @@ class _Run:
             was_done = self.again(outputs, refit_after)
 
     def again(self, outputs: _Outputs, refit_after: float) -> bool:
-        """As `once`; whether it could be done. If not, the next time computes and publishes everything, since
-        what was found to have changed may not have been written.
+        """Does what `once` does; returns whether it could. If not, the next time computes and publishes
+        everything, since what was found to have changed may not have been written.
         """
         from aiokafka.errors import KafkaError
 

@@ -112,7 +112,7 @@ def export(
 
 
 def _or_say(found: Iterable[T], why: str) -> Iterator[T]:
-    """All that is found; a line on standard error where that is nothing."""
+    """Yields all of `found`; writes a line on standard error where that is nothing."""
     empty = True
     for one in found:
         empty = False

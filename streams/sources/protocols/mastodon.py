@@ -202,7 +202,7 @@ class Mastodon:
                     yield [*deleted, *self._read([s for s in edited if s.get("edited_at")]).items]
 
     async def _statuses(self, client: aiohttp.ClientSession, ids: list[str]) -> list[dict[str, Any]]:
-        """Those that the server shows. Where it limits the requests, often to 300 in five minutes, this
+        """The statuses that the server shows. Where it limits the requests, often to 300 in five minutes,
         waits: a check that began again each time would never get behind the first of all ids.
         """
         url, query = f"{self.server}/api/v1/statuses", [("id[]", id_) for id_ in ids]

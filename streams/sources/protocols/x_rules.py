@@ -36,7 +36,7 @@ def from_file(path: Path) -> list[str]:
 
 
 def from_lexicon(path: Path, suffix: str = SUFFIX) -> list[str]:
-    """As few rules as hold all names of a drug lexicon."""
+    """The fewest rules that hold all names of a drug lexicon."""
     return checked(joined((row[0] for row in read_tsv(path, ("name", "generic"))), suffix))
 
 
