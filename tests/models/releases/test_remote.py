@@ -20,6 +20,7 @@ def test_a_fetched_release_is_the_delivered_one_byte_by_byte(release: Release, r
     assert (fetched.version, fetched.task, fetched.path) == (release.version, "ner", into)
     assert fetched.manifest == release.manifest
     assert contents(into) == contents(release.path)
+    assert read_manifest(root, "ner", release.version) == (release.path / MANIFEST).read_bytes()
 
 
 def test_a_directory_may_be_given_relative_to_the_home_directory(
@@ -31,28 +32,18 @@ def test_a_directory_may_be_given_relative_to_the_home_directory(
     assert fetch("~/shared", "ner", release.version, into).version == release.version
 
 
-def test_a_signature_is_delivered_and_fetched_with_the_release(
-    release: Release, root: str, into: Path
+@pytest.mark.parametrize("signed_first", [False, True])
+def test_a_signature_is_delivered_with_the_release_or_later_and_delivering_again_changes_nothing(
+    signed_first: bool, release: Release, root: str, into: Path
 ) -> None:
+    if not signed_first:
+        deliver(release, root)
     sign(release, KEY)
-    deliver(release, root)
-    fetched = fetch(root, "ner", release.version, into, KEY.public_key())
-    assert fetched.version == release.version
-    assert (into / SIGNATURE).read_bytes() == (release.path / SIGNATURE).read_bytes()
-
-
-def test_a_signature_added_later_is_delivered_too(release: Release, root: str, into: Path) -> None:
-    deliver(release, root)
-    sign(release, KEY)
-    deliver(release, root)
-    assert fetch(root, "ner", release.version, into, KEY.public_key()).version == release.version
-
-
-def test_delivering_again_changes_nothing(release: Release, root: str, into: Path) -> None:
     deliver(release, root)
     deliver(release, root)
     assert versions(root, "ner") == [release.version]
-    assert fetch(root, "ner", release.version, into).version == release.version
+    assert fetch(root, "ner", release.version, into, KEY.public_key()).version == release.version
+    assert (into / SIGNATURE).read_bytes() == (release.path / SIGNATURE).read_bytes()
 
 
 def test_a_missing_version_is_a_store_error_because_it_may_be_added_later(
@@ -77,11 +68,6 @@ def test_versions_lists_only_names_of_twelve_hexadecimal_digits(release: Release
     fs.pipe_file(f"{base}/ner/{'f' * 12}/{MANIFEST}", b"{}")
     assert versions(root, "ner") == sorted([release.version, "f" * 12])
     assert versions(root, "acronym") == []
-
-
-def test_the_manifest_of_a_release_can_be_read_without_its_files(release: Release, root: str) -> None:
-    deliver(release, root)
-    assert read_manifest(root, "ner", release.version) == (release.path / MANIFEST).read_bytes()
 
 
 def test_an_interrupted_delivery_leaves_nothing_in_a_directory(

@@ -53,35 +53,22 @@ def _flipped_bit(path: Path) -> None:
     (path / "weights.safetensors").write_bytes(content)
 
 
-def _symlinked_file(path: Path) -> None:
-    elsewhere = path.parent / "elsewhere.tsv"
-    (path / "drugs.tsv").rename(elsewhere)
-    (path / "drugs.tsv").symlink_to(elsewhere)
+def _linked(name: str) -> Callable[[Path], None]:
+    """A symbolic link in the place of a file, or of the directory itself."""
+
+    def change(path: Path) -> None:
+        (path / name).rename(path.parent / "elsewhere")
+        (path / name).symlink_to(path.parent / "elsewhere")
+
+    return change
 
 
-def _symlinked_manifest(path: Path) -> None:
-    elsewhere = path.parent / "elsewhere.json"
-    (path / "manifest.json").rename(elsewhere)
-    (path / "manifest.json").symlink_to(elsewhere)
+def _replaced(make: Callable[[Path], None]) -> Callable[[Path], None]:
+    def change(path: Path) -> None:
+        (path / "drugs.tsv").unlink()
+        make(path / "drugs.tsv")
 
-
-def _symlinked_directory(path: Path) -> None:
-    path.rename(path.parent / "elsewhere")
-    path.symlink_to(path.parent / "elsewhere", target_is_directory=True)
-
-
-def _directory_for_a_file(path: Path) -> None:
-    (path / "drugs.tsv").unlink()
-    (path / "drugs.tsv").mkdir()
-
-
-def _pipe_for_a_file(path: Path) -> None:
-    (path / "drugs.tsv").unlink()
-    os.mkfifo(path / "drugs.tsv")
-
-
-def _truncated(path: Path) -> None:
-    os.truncate(path / "weights.safetensors", 10)
+    return change
 
 
 def _without_field(path: Path) -> None:
@@ -99,14 +86,9 @@ def _fields(**changes: Any) -> Callable[[Path], None]:
 
 
 SCORE = {
-    "name": "f1",
-    "value": 0.5,
-    "definition": "d",
-    "data": "d",
-    "records": 3,
-    "baseline": None,
+    "name": "f1", "value": 0.5, "definition": "d", "data": "d", "records": 3, "baseline": None,
     "baseline_definition": "b",
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -115,7 +97,11 @@ SCORE = {
         pytest.param(_wrong_digest, "declared sha256", id="wrong digest"),
         pytest.param(_flipped_bit, "declared sha256", id="one bit flipped"),
         pytest.param(lambda p: (p / "drugs.tsv").unlink(), "drugs.tsv is missing", id="missing file"),
-        pytest.param(_truncated, "has 10 bytes, 160 are declared", id="truncated file"),
+        pytest.param(
+            lambda p: os.truncate(p / "weights.safetensors", 10),
+            "has 10 bytes, 160 are declared",
+            id="truncated file",
+        ),
         pytest.param(_declared_size(12), "13 bytes, 12 are declared", id="wrong size"),
         pytest.param(_declared_size(-1), "files.drugs.tsv.size", id="negative size"),
         pytest.param(_declared_size(True), "files.drugs.tsv.size", id="size of a wrong type"),
@@ -132,11 +118,11 @@ SCORE = {
         pytest.param(_named("..\\evil.tsv"), "not a plain file name", id="name with a backslash"),
         pytest.param(_named("a\0.tsv"), "not a plain file name", id="name with a NUL"),
         pytest.param(_named("manifest.json"), "not a plain file name", id="manifest declares itself"),
-        pytest.param(_symlinked_file, "drugs.tsv is not a regular file", id="symlink for a file"),
-        pytest.param(_symlinked_directory, "no release directory", id="symlink for the directory"),
-        pytest.param(_symlinked_manifest, "no manifest.json", id="symlink for the manifest"),
-        pytest.param(_directory_for_a_file, "drugs.tsv is not a regular file", id="directory for a file"),
-        pytest.param(_pipe_for_a_file, "drugs.tsv is not a regular file", id="pipe for a file"),
+        pytest.param(_linked("drugs.tsv"), "drugs.tsv is not a regular file", id="symlink for a file"),
+        pytest.param(_linked(""), "no release directory", id="symlink for the directory"),
+        pytest.param(_linked("manifest.json"), "no manifest.json", id="symlink for the manifest"),
+        pytest.param(_replaced(Path.mkdir), "drugs.tsv is not a regular file", id="directory for a file"),
+        pytest.param(_replaced(os.mkfifo), "drugs.tsv is not a regular file", id="pipe for a file"),
         pytest.param(_added("model.pkl"), "type .pkl", id="pickle"),
         pytest.param(_added("pytorch_model.bin"), "type .bin", id="torch pickle"),
         pytest.param(_added("code.py"), "type .py", id="code"),
@@ -166,6 +152,11 @@ SCORE = {
         pytest.param(_fields(base_sha256="ABC"), "base_sha256", id="no digest"),
         pytest.param(_fields(scores=[SCORE | {"records": "3"}]), "scores.0.records", id="text for a number"),
         pytest.param(_fields(scores=[SCORE | {"note": ""}]), "scores.0.note", id="extra field of a score"),
+        pytest.param(_named("a" * 300 + ".tsv"), "aaa", id="name too long for a file system"),
+        pytest.param(
+            _named("a\nFAKE LOG LINE.tsv"), "a FAKE LOG LINE.tsv is missing", id="name of two lines"
+        ),
+        pytest.param(_fields(**{"x\nFAKE LOG LINE": 1}), "FAKE", id="field of two lines"),
         pytest.param(_fields(training_data=[{"name": "x"}]), "training_data.0.licence", id="no licence"),
     ],
 )
@@ -178,27 +169,7 @@ def test_a_release_that_is_not_as_declared_is_refused_in_one_line(
     assert "\n" not in str(refused.value)
 
 
-def test_a_missing_directory_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["nowhere", "drugs.tsv"])
+def test_what_is_no_directory_is_refused(name: str, release: Release) -> None:
     with pytest.raises(ReleaseError, match="no release directory"):
-        open_release(tmp_path / "nowhere")
-
-
-def test_a_file_in_place_of_the_directory_is_refused(release: Release) -> None:
-    with pytest.raises(ReleaseError, match="no release directory"):
-        open_release(release.path / "drugs.tsv")
-
-
-def test_a_name_too_long_for_a_file_system_is_refused(release: Release) -> None:
-    declare(release.path, "a" * 300 + ".tsv")
-    with pytest.raises(ReleaseError):
-        open_release(release.path)
-
-
-@pytest.mark.parametrize("change", [_named("a\nFAKE LOG LINE.tsv"), _fields(**{"x\nFAKE LOG LINE": 1})])
-def test_a_line_break_in_a_name_does_not_break_the_message(
-    release: Release, change: Callable[[Path], None]
-) -> None:
-    change(release.path)
-    with pytest.raises(ReleaseError) as refused:
-        open_release(release.path)
-    assert "\n" not in str(refused.value)
+        open_release(release.path / name)
