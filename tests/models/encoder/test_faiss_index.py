@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from models.encoder.faiss_index import CosineIndex, unit
+from models.encoder.faiss_index import CosineIndex
 
 
 def cosines(queries: NDArray[np.float32], rows: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -36,26 +36,15 @@ def test_the_nearest_rows_are_those_of_a_full_comparison(
     assert all(len(set(row)) == len(row) for row in neighbours.tolist())
 
 
-def test_k_beyond_the_size_gives_every_row_once() -> None:
-    _, neighbours = CosineIndex(np.eye(3, dtype=np.float32)).search(np.ones((2, 3), np.float32), 50)
-    assert [sorted(row) for row in neighbours.tolist()] == [[0, 1, 2], [0, 1, 2]]
-
-
-def test_a_zero_row_has_cosine_zero() -> None:
+def test_a_zero_row_and_a_zero_query_have_cosine_zero() -> None:
     rows = np.array([[0, 0], [1, 0], [0, -1]], np.float32)
     scores, neighbours = CosineIndex(rows).search(np.array([[2, 2]], np.float32), 3)
     assert neighbours.tolist() == [[1, 0, 2]]
     assert np.allclose(scores, np.array([[0.7071068, 0.0, -0.7071068]]), atol=1e-6)
-
-
-def test_a_zero_query_has_cosine_zero_with_every_row() -> None:
-    scores, neighbours = CosineIndex(np.eye(3, dtype=np.float32)).search(np.zeros((1, 3), np.float32), 2)
+    scores, neighbours = CosineIndex(rows).search(np.zeros((1, 2), np.float32), 2)
     assert scores.tolist() == [[0.0, 0.0]]
     assert set(neighbours[0].tolist()) < {0, 1, 2}
-
-
-def test_no_queries_have_no_neighbours() -> None:
-    scores, neighbours = CosineIndex(np.eye(3, dtype=np.float32)).search(np.zeros((0, 3), np.float32), 2)
+    scores, neighbours = CosineIndex(rows).search(np.zeros((0, 2), np.float32), 2)
     assert scores.shape == neighbours.shape == (0, 2)
 
 
@@ -79,12 +68,6 @@ def test_the_index_copies_the_callers_array() -> None:
     assert rows.tolist() == [[3, 0], [0, 5]]
     rows[:] = 0
     assert index.search(np.array([[0, 1]], np.float32), 1)[1].tolist() == [[1]]
-
-
-def test_unit_rows_have_length_one_and_zero_rows_stay_zero() -> None:
-    scaled = unit(np.array([[3, 4], [0, 0], [1e-5, 0]], np.float32))
-    assert np.allclose(scaled, np.array([[0.6, 0.8], [0.0, 0.0], [1.0, 0.0]]))
-    assert scaled.dtype == np.float32
 
 
 @pytest.mark.parametrize(

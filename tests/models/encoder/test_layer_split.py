@@ -67,6 +67,7 @@ def test_splitting_does_not_change_the_shared_encoder(small: Encoder) -> None:
     lower.encode(SENTENCES)
     assert [list(layer._forward_hooks) for layer in Layers(small.model).modules] == before
     assert lower.encode([]) == []
+    assert upper_of(small).word_vectors_above(list[EncodedSentence]()) == []
 
 
 def test_gradients_reach_only_the_upper_layers(small: Encoder) -> None:
@@ -84,7 +85,3 @@ def test_gradients_reach_only_the_upper_layers(small: Encoder) -> None:
 def test_a_split_needs_a_layer_below_and_one_above(small: Encoder, below: int) -> None:
     with pytest.raises(ValueError, match="cannot split"):
         SplitEncoder(small, below)
-
-
-def test_no_sentences_have_no_vectors(small: Encoder) -> None:
-    assert upper_of(small).word_vectors_above(list[EncodedSentence]()) == []

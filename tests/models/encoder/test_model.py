@@ -51,6 +51,8 @@ def test_a_text_has_the_same_bits_alone_and_in_a_batch_in_bfloat16() -> None:
 
 def test_a_text_has_the_same_vector_alone_and_in_a_batch_in_float32(mini: Encoder) -> None:
     alone = torch.cat([mini.embed([text]) for text in TEXTS])
+    assert torch.allclose(alone.norm(dim=1), torch.ones(len(TEXTS)), atol=1e-5)
+    assert mini.embed([]).shape == (0, mini.dimension)
     for vectors in vectors_from_batches(mini):
         assert (vectors - alone).abs().max() < 1e-5
 
@@ -73,11 +75,6 @@ def test_vectors_are_in_the_order_of_the_texts_also_when_a_text_occurs_twice(min
     assert torch.equal(vectors[0], vectors[4])
     near = vectors @ mini.embed(["rash on the skin", "being sick, longer"]).T
     assert near.argmax(0).tolist() == [3, 1]
-
-
-def test_embed_returns_unit_vectors_and_an_empty_matrix_for_no_texts(mini: Encoder) -> None:
-    assert torch.allclose(mini.embed(TEXTS).norm(dim=1), torch.ones(len(TEXTS)), atol=1e-5)
-    assert mini.embed([]).shape == (0, mini.dimension)
 
 
 def sentence_of(counts: list[int]) -> WordPieces:
@@ -120,7 +117,7 @@ def means_without_padding(encoder: Encoder, sentence: list[str]) -> Tensor:
 SENTENCES = [
     ["Intravenous", "azithromycin", "-", "induced", "ototoxicity", "."],
     ["drug"],
-    ["no", "\0", "pain", "\U0001f922"],
+    ["no", "\0", "pain", "\u200b", "\U0001f922"],
     word_texts("I took Lexapro for 3 weeks (10mg) and couldn't sleep."),
 ]
 
@@ -130,12 +127,6 @@ def test_a_words_vector_is_the_mean_of_its_pieces(mini: Encoder) -> None:
         sentence_vectors = mini.word_vectors(SENTENCES)
     for vectors, sentence in zip(sentence_vectors, SENTENCES, strict=True):
         assert (vectors - means_without_padding(mini, sentence)).abs().max() < 1e-4
-
-
-def test_a_word_that_the_tokenizer_drops_is_a_zero_vector(mini: Encoder) -> None:
-    with torch.inference_mode():
-        (vectors,) = mini.word_vectors([["no", "\0", "pain", "\u200b"]])
-    assert (vectors.abs().sum(1) == 0).tolist() == [False, True, False, True]
 
 
 def test_every_word_of_a_sentence_of_many_windows_has_a_vector(small: Encoder) -> None:
@@ -153,12 +144,6 @@ def test_no_sentence_and_an_empty_sentence_have_no_pieces(small: Encoder) -> Non
     assert small.split([["\0"], ["drug"]])[0] == WordPieces([0], [0], [])
     assert [v.shape for v in small.word_vectors([[], ["\0"]])] == [(0, 32), (1, 32)]
     assert small.word_vectors([]) == []
-
-
-def test_splitting_truncates_nothing(small: Encoder) -> None:
-    (split,) = small.split([["nausea"] * 1000])
-    assert len(split.pieces) == 6000
-    assert split.count == [6] * 1000
 
 
 @pytest.mark.parametrize("name", ["tiny_bert", "tiny_roberta"])

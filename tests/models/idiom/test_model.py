@@ -22,7 +22,6 @@ from models.idiom.model import (
     LastTwoLayers,
     Marker,
     add_tokens,
-    idiom_token,
     with_pooling,
 )
 from models.loading import as_json, load
@@ -70,15 +69,6 @@ def test_an_expression_with_a_hyphen_is_found_with_a_space_too() -> None:
     assert marker.mark("a \u017fwan song") == "a IDswansongID"
 
 
-def test_a_marker_of_no_expression_changes_nothing() -> None:
-    marker = Marker([])
-    assert (marker.mark("a home run"), marker.tokens) == ("a home run", ())
-
-
-def test_a_token_is_the_expression_without_spaces_between_two_ids() -> None:
-    assert idiom_token("home run") == "IDhomerunID"
-
-
 def test_an_added_token_is_one_piece_with_its_row(own: Encoder) -> None:
     add_tokens(own, ["IDhomerunID", "IDbigfishID"], torch.randn(2, 32))
     extended = extended_embedding(own)
@@ -93,13 +83,6 @@ def test_texts_without_a_token_keep_their_vectors(own: Encoder) -> None:
     before = own.embed(TEXTS)
     add_tokens(own, ["IDhomerunID", "IDbigfishID"], torch.randn(2, 32))
     assert torch.equal(own.embed(TEXTS), before)
-
-
-def test_the_vector_of_a_marked_text_depends_on_the_tokens_rows(own: Encoder) -> None:
-    rows = torch.stack([torch.zeros(32), torch.linspace(-1, 1, 32)])
-    add_tokens(own, ["IDhomerunID", "IDbigfishID"], rows)
-    one, other = own.embed(["a IDhomerunID now", "a IDbigfishID now"])
-    assert (one - other).abs().max() > 1e-3
 
 
 def test_tokens_that_do_not_fit_are_refused(own: Encoder) -> None:
@@ -191,11 +174,6 @@ def test_a_release_without_expressions_needs_no_rows(tiny_bert: str, tmp_path: P
     assert not torch.allclose(model.predict(TEXTS), model.untrained().predict(TEXTS), atol=1e-3)
     plain_base = with_pooling(Encoder.load(tiny_bert, max_pieces=64), LAST_TWO)
     assert torch.equal(model.untrained().predict(TEXTS), plain_base.embed(TEXTS))
-
-
-def test_no_texts_have_no_vectors(tiny_bert: str, tmp_path: Path) -> None:
-    model = load(built(tiny_bert, tmp_path), dtype="float32").model
-    assert isinstance(model, IdiomModel)
     assert tuple(model.predict([]).shape) == (0, 32)
 
 

@@ -16,9 +16,14 @@ def bundled() -> list[Term]:
     return terminology.load()
 
 
-def test_the_bundled_terminology_is_large_enough(bundled: list[Term]) -> None:
+def test_the_bundled_terminology_is_large_and_in_order(bundled: list[Term]) -> None:
     assert len({t.pt for t in bundled}) >= 7000
     assert len(bundled) >= 50_000
+    assert {t.pt for t in bundled} == {t.pt for t in bundled if t.llt == t.pt}
+    assert [llt for llt, n in Counter(t.llt.lower() for t in bundled).items() if n > 1] == []
+    assert [t for t in bundled for part in (t.llt, t.pt, t.soc) if part != part.strip()] == []
+    classes = {t.pt: t.soc for t in bundled}
+    assert [t for t in bundled if t.soc != classes[t.pt] or not t.soc] == []
 
 
 def test_a_bundled_preferred_term_has_one_frequency_and_one_seriousness(bundled: list[Term]) -> None:
@@ -38,17 +43,7 @@ def test_bundled_terms_of_one_kind_are_alike_in_seriousness(bundled: list[Term])
     assert sorted(alike - serious) == []
 
 
-def test_american_spellings_of_bundled_names_are_names(bundled: list[Term]) -> None:
-    pts = {t.llt.lower(): t.pt for t in bundled}
-    spellings = {
-        "esophageal varices hemorrhage": "Oesophageal varices haemorrhage",
-        "fetal growth restriction": "Foetal growth restriction",
-        "hypernatremia": "Hypernatraemia",
-    }
-    assert {name: pts.get(name) for name in spellings} == spellings
-
-
-def test_bundled_names_that_differ_only_in_the_order_of_words_or_in_number_agree(bundled: list[Term]) -> None:
+def test_bundled_names_that_differ_in_order_number_or_a_word_agree(bundled: list[Term]) -> None:
     pts = {t.llt.lower(): t.pt for t in bundled}
     same = [
         ("lung mass", "mass in lung"), ("langerhans cell histiocytosis", "langerhans' cell histiocytosis"),
@@ -56,13 +51,6 @@ def test_bundled_names_that_differ_only_in_the_order_of_words_or_in_number_agree
         ("interaction with alcohol", "alcohol interaction"), ("rdw raised", "raised rdw"),
         ("psychogenic seizures", "psychogenic seizure"), ("calcified pancreas", "pancreas calcified"),
         ("raised blood ketones", "blood ketones raised"), ("ears red", "red ear"),
-    ]  # fmt: skip
-    assert [pair for pair in same if pts[pair[0]] != pts[pair[1]]] == []
-
-
-def test_bundled_names_with_nearly_the_same_words_agree(bundled: list[Term]) -> None:
-    pts = {t.llt.lower(): t.pt for t in bundled}
-    same = [
         ("bruise easily", "bruises easily"), ("easy bruising", "bruising easily"),
         ("lump where injected", "large lump where injected"), ("clenching jaw", "clenching my jaw"),
         ("wrong drug given", "wrong medication given"), ("allergic rash", "allergic skin rash"),
@@ -79,34 +67,23 @@ def test_bundled_names_with_nearly_the_same_words_agree(bundled: list[Term]) -> 
 
 
 def test_bundled_names_have_the_preferred_term_of_what_they_name(bundled: list[Term]) -> None:
+    """American spellings, and what patients and clinicians say."""
     pts = {t.llt.lower(): t.pt for t in bundled}
     named = {
+        "esophageal varices hemorrhage": "Oesophageal varices haemorrhage",
+        "fetal growth restriction": "Foetal growth restriction", "hypernatremia": "Hypernatraemia",
         "diastolic heart failure": "Cardiac failure", "hfref": "Cardiac failure", "hfpef": "Cardiac failure",
         "foot drop": "Peroneal nerve palsy", "wrist drop": "Radial nerve palsy",
         "hypoxic brain injury": "Hypoxic-ischaemic encephalopathy", "frozen shoulder": "Periarthritis",
         "skin tags": "Acrochordon", "pulmonary nodule": "Pulmonary mass", "snotty nose": "Rhinorrhoea",
         "swollen muscles": "Muscle oedema",
-    }  # fmt: skip
-    assert {name: pts.get(name) for name in named} == named
-
-
-def test_bundled_names_have_what_patients_and_clinicians_say(bundled: list[Term]) -> None:
-    pts = {t.llt.lower(): t.pt for t in bundled}
-    said = {
         "brbpr": "Rectal haemorrhage", "iv blew": "Infusion site extravasation",
         "pen jammed": "Device malfunction", "used expired pen": "Expired product administered",
         "c-section wound opened": "Wound dehiscence", "tacrolimus level low": "Drug level decreased",
         "flew off the handle": "Anger", "baby brain": "Memory impairment", "jock itch": "Tinea cruris",
         "bp through the floor": "Hypotension", "dark thoughts": "Negative thoughts",
     }  # fmt: skip
-    assert {name: pts.get(name) for name in said} == said
-
-
-def test_every_bundled_preferred_term_has_one_organ_class(bundled: list[Term]) -> None:
-    socs: dict[str, set[str]] = {}
-    for term in bundled:
-        socs.setdefault(term.pt, set()).add(term.soc)
-    assert {pt: names for pt, names in socs.items() if len(names) != 1 or "" in names} == {}
+    assert {name: pts.get(name) for name in named} == named
 
 
 def test_bundled_organ_classes_are_those_of_the_event_or_of_the_product(bundled: list[Term]) -> None:
@@ -122,18 +99,6 @@ def test_bundled_organ_classes_are_those_of_the_event_or_of_the_product(bundled:
         "Pressure ulcer": "Skin and subcutaneous tissue disorders",
     }  # fmt: skip
     assert {pt: socs.get(pt) for pt in expected} == expected
-
-
-def test_every_bundled_preferred_term_is_a_lowest_level_term_of_itself(bundled: list[Term]) -> None:
-    assert {t.pt for t in bundled} == {t.pt for t in bundled if t.llt == t.pt}
-
-
-def test_no_bundled_lowest_level_term_occurs_twice(bundled: list[Term]) -> None:
-    assert [llt for llt, n in Counter(t.llt.lower() for t in bundled).items() if n > 1] == []
-
-
-def test_no_bundled_term_has_white_space_around_it(bundled: list[Term]) -> None:
-    assert [t for t in bundled for part in (t.llt, t.pt, t.soc) if part != part.strip()] == []
 
 
 def table(folder: Path, content: str) -> Path:
@@ -154,27 +119,23 @@ def test_a_preferred_term_without_a_row_of_its_own_gets_one(tmp_path: Path) -> N
     ]
 
 
-def test_seriousness_and_frequency_may_be_stated(tmp_path: Path) -> None:
-    path = table(
-        tmp_path, "llt\tpt\tsoc\tserious\tfrequency\nRash\tRash\tSkin\t0\t5\nFit\tFit\tBrain\t1\t2\n"
-    )
-    assert terminology.load(path) == [
-        Term("Rash", "Rash", "Skin", frequency=5),
-        Term("Fit", "Fit", "Brain", serious=True, frequency=2),
-    ]
+RASH = "Rash\tRash\tSkin"
 
 
-def test_columns_of_seriousness_and_frequency_are_found_by_their_names(tmp_path: Path) -> None:
-    rated = Term("Rash", "Rash", "Skin", frequency=1)
-    path = table(tmp_path, "llt\tpt\tsoc\tfrequency\nRash\tRash\tSkin\t1\n")
-    assert terminology.load(path) == [rated]
-    path = table(tmp_path, "llt\tpt\tsoc\tcode\tSerious\tfrequency\nRash\tRash\tSkin\t1\t\t1\n")
-    assert terminology.load(path) == [rated]
-
-
-def test_a_fifth_column_of_another_name_is_left_alone(tmp_path: Path) -> None:
-    path = table(tmp_path, "llt\tpt\tsoc\tserious\tcode\nRash\tRash\tSkin\t0\tA17\n")
-    assert terminology.load(path) == [Term("Rash", "Rash", "Skin")]
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (f"serious\tfrequency\n{RASH}\t0\t5", Term("Rash", "Rash", "Skin", frequency=5)),
+        (f"serious\tfrequency\n{RASH}\t1\t2", Term("Rash", "Rash", "Skin", serious=True, frequency=2)),
+        (f"frequency\n{RASH}\t1", Term("Rash", "Rash", "Skin", frequency=1)),
+        (f"code\tSerious\tfrequency\n{RASH}\t1\t\t1", Term("Rash", "Rash", "Skin", frequency=1)),
+        (f"serious\tcode\n{RASH}\t0\tA17", Term("Rash", "Rash", "Skin")),
+    ],
+)
+def test_columns_of_seriousness_and_frequency_are_found_by_their_names(
+    tmp_path: Path, content: str, expected: Term
+) -> None:
+    assert terminology.load(table(tmp_path, f"llt\tpt\tsoc\t{content}\n")) == [expected]
 
 
 @pytest.mark.parametrize(
@@ -194,11 +155,6 @@ def test_an_invalid_table_is_refused_in_one_line(tmp_path: Path, content: str, m
     with pytest.raises(TerminologyError, match=message) as refused:
         terminology.load(table(tmp_path, content))
     assert "\n" not in str(refused.value)
-
-
-def test_a_missing_file_is_refused_in_one_line(tmp_path: Path) -> None:
-    with pytest.raises(TerminologyError, match=r"nowhere\.tsv"):
-        terminology.load(tmp_path / "nowhere.tsv")
 
 
 # The columns are those of MedDRA's distribution files; the codes and terms are not from MedDRA.
@@ -251,16 +207,17 @@ def test_broken_meddra_files_are_refused_in_one_line(
 
 
 @pytest.mark.parametrize("name", ["soc.asc", "pt.asc", "llt.asc"])
-def test_the_error_names_a_missing_meddra_file(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("content", [None, b"700001$Caf\xe9$800001$$$$$$$Y$$\n"])
+def test_the_error_names_a_meddra_file_that_is_missing_or_in_another_encoding(
+    tmp_path: Path, name: str, content: bytes | None
+) -> None:
     (meddra(tmp_path) / name).unlink()
+    if content:
+        (tmp_path / name).write_bytes(content)
     with pytest.raises(TerminologyError, match=name):
         terminology.load(tmp_path)
-
-
-def test_the_error_names_a_file_in_another_encoding(tmp_path: Path) -> None:
-    (meddra(tmp_path) / "llt.asc").write_bytes(b"700001$Caf\xe9$800001$$$$$$$Y$$\n")
-    with pytest.raises(TerminologyError, match=r"llt\.asc"):
-        terminology.load(tmp_path)
+    with pytest.raises(TerminologyError, match=r"nowhere\.tsv"):
+        terminology.load(tmp_path / "nowhere.tsv")
 
 
 def test_a_list_that_is_changed_changes_no_later_one() -> None:
