@@ -40,6 +40,12 @@ LEXICON = NameLexicon(
 )
 def test_the_longest_name_from_the_left_is_found_in_any_case(text: str, expected: list[str]) -> None:
     assert [text[s.start : s.end] for s, _ in LEXICON.find(text)] == expected
+    assert NameLexicon({}).find(text) == []
+
+
+@pytest.mark.parametrize("name", ["aspirin", "", "insulin glar"])
+def test_what_is_no_name_of_the_lexicon_has_no_canonical_name(name: str) -> None:
+    assert LEXICON.canonical(name) is None
 
 
 @given(
@@ -53,16 +59,6 @@ def test_names_do_not_overlap_and_are_in_the_lexicon_themselves(tokens: list[str
         end = span.end
         assert LEXICON.canonical(text[span.start : span.end]) == canonical
         assert span.start in {w.start for w in words(text)}
-
-
-def test_a_name_that_is_not_in_the_lexicon_has_no_canonical_name() -> None:
-    assert LEXICON.canonical("aspirin") is None
-    assert LEXICON.canonical("") is None
-    assert LEXICON.canonical("insulin glar") is None
-
-
-def test_an_empty_lexicon_finds_nothing() -> None:
-    assert NameLexicon({}).find("took aspirin") == []
 
 
 def test_a_name_without_another_is_its_own_canonical_name() -> None:

@@ -38,19 +38,10 @@ def test_a_seed_determines_the_interval_which_contains_the_score() -> None:
     counts = outcomes(*[1, 1, 0] * 40)
     interval = bootstrap(counts, [SHARE])["share"]
     assert interval == bootstrap(counts, [SHARE])["share"]
+    assert interval != bootstrap(counts, [SHARE], seed=2)["share"]
     assert interval.low < 2 / 3 < interval.high
     # 1.96 standard errors to each side: 0.084.
     assert interval.high - interval.low == pytest.approx(0.168, abs=0.03)
-
-
-def test_another_seed_draws_other_records() -> None:
-    counts = rows(*([i**0.5, 1] for i in range(50)))
-    assert bootstrap(counts, [SHARE], seed=1) != bootstrap(counts, [SHARE], seed=2)
-
-
-def test_more_records_narrow_the_interval() -> None:
-    few, many = (bootstrap(outcomes(*[1, 0] * n), [SHARE])["share"] for n in (10, 1000))
-    assert many.high - many.low < (few.high - few.low) / 5
 
 
 def test_resampling_in_chunks_does_not_change_the_interval(monkeypatch: pytest.MonkeyPatch) -> None:

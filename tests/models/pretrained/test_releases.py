@@ -9,7 +9,6 @@ import pytest
 
 import models
 from models.loading import load, number_formats
-from models.releases.manifest import Release
 from models.releases.store import open_release
 from models.types import TASKS
 from training.acronym.data import CORPORA
@@ -29,44 +28,25 @@ DTYPES = ["auto"] if number_formats("cpu") == ["float32"] else ["auto", "float32
 each = pytest.mark.parametrize("path", PATHS, ids=lambda p: f"{p.parent.name}-{p.name}")
 
 
-def test_every_task_has_exactly_one_release() -> None:
+def test_every_task_has_exactly_one_release_and_there_is_nothing_else() -> None:
     assert {task: sum(p.parent.name == task for p in PATHS) for task in TASKS} == dict.fromkeys(TASKS, 1)
-
-
-def test_the_folder_of_releases_contains_only_tasks() -> None:
     assert {p.name for p in ROOT.glob("*")} <= set(TASKS)
 
 
-@pytest.fixture
-def release(path: Path) -> Release:
-    return open_release(path)
-
-
 @each
-def test_a_release_is_in_the_folder_of_its_task_and_version(path: Path, release: Release) -> None:
+def test_a_manifest_states_the_place_base_code_data_and_scores_of_its_release(path: Path) -> None:
+    release = open_release(path)
+    manifest = release.manifest
     assert (release.task, release.version) == (path.parent.name, path.name)
-
-
-@each
-def test_every_score_has_a_definition_data_and_a_baseline(release: Release) -> None:
-    assert release.manifest.scores
-    for score in release.manifest.scores:
-        assert score.definition.strip()
-        assert score.baseline_definition.strip()
-        assert score.data.strip()
+    assert (manifest.base, manifest.base_sha256 is None) == ("mini", False)
+    assert manifest.code_commit not in ("", "unknown")
+    assert manifest.scores
+    for score in manifest.scores:
+        assert all(part.strip() for part in (score.definition, score.baseline_definition, score.data))
         assert score.records > 0
-
-
-@each
-def test_training_data_has_a_name_and_a_licence(release: Release) -> None:
-    sources = release.manifest.training_data
-    assert all(source.name.strip() and source.licence.strip() for source in sources)
-    assert bool(sources) is (release.task in TRAINED)
-
-
-@each
-def test_no_release_learned_from_data_that_not_everyone_may_use(release: Release) -> None:
-    assert [s.name for s in release.manifest.training_data if RESTRICTED.search(s.licence)] == []
+    assert bool(manifest.training_data) is (release.task in TRAINED)
+    assert all(source.name.strip() and source.licence.strip() for source in manifest.training_data)
+    assert [s.name for s in manifest.training_data if RESTRICTED.search(s.licence)] == [], "not for everyone"
 
 
 def test_the_licences_of_the_optional_corpora_are_seen_as_restricted() -> None:
@@ -75,29 +55,16 @@ def test_the_licences_of_the_optional_corpora_are_seen_as_restricted() -> None:
     assert not any(RESTRICTED.search(own) for own in ("CC BY 4.0", "CC0-1.0", "none stated, citation asked"))
 
 
-@each
-def test_a_release_states_its_base_and_its_code(release: Release) -> None:
-    assert release.manifest.base == "mini"
-    assert release.manifest.base_sha256 is not None
-    assert release.manifest.code_commit not in ("", "unknown")
-
-
-@each
-def test_a_release_is_small_enough_for_a_package(path: Path) -> None:
-    assert _bytes(path) < MAX_BYTES
-
-
-def test_all_releases_are_small_enough_for_a_package() -> None:
-    assert sum(map(_bytes, PATHS)) < MAX_BYTES_TOGETHER
-
-
-def _bytes(path: Path) -> int:
-    return sum(file.stat().st_size for file in path.iterdir())
+def test_releases_are_small_enough_for_a_package() -> None:
+    sizes = {path.parent.name: sum(file.stat().st_size for file in path.iterdir()) for path in PATHS}
+    assert [task for task, size in sizes.items() if size >= MAX_BYTES] == []
+    assert sum(sizes.values()) < MAX_BYTES_TOGETHER
 
 
 @each
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_a_release_loads_and_passes_its_canary_check(release: Release, dtype: str) -> None:
+def test_a_release_loads_and_passes_its_canary_check(path: Path, dtype: str) -> None:
+    release = open_release(path)
     loaded = load(release, dtype=dtype)
     assert release.manifest.canary.inputs
     assert loaded.version == release.version

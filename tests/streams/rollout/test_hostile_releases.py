@@ -107,111 +107,85 @@ async def refusal_of(forge: Forge, live: Loaded, version: str) -> str:
     return handle.refused.reason
 
 
-async def test_a_file_with_another_digest(forge: Forge, live: Loaded) -> None:
+def another_digest(forge: Forge) -> None:
     lexicon = forge.folder / "drugs.tsv"
     lexicon.write_bytes(lexicon.read_bytes().replace(b"sertraline", b"sertralinE"))
-    assert "sha256" in await refusal_of(forge, live, forge.put_into_store())
 
 
-async def test_a_missing_file(forge: Forge, live: Loaded) -> None:
-    (forge.folder / "drugs.tsv").unlink()
-    assert "drugs.tsv is missing" in await refusal_of(forge, live, forge.put_into_store())
+def outside(forge: Forge) -> None:
+    forge.manifest["files"]["../../../key.pem"] = {"sha256": "0" * 64, "size": 3}
 
 
-async def test_an_undeclared_file(forge: Forge, live: Loaded) -> None:
-    (forge.folder / "more.json").write_text("{}")
-    assert "more.json is not declared" in await refusal_of(forge, live, forge.put_into_store())
-
-
-@pytest.mark.parametrize("name", ["../../../key.pem", "/etc/hostname", "a/../../b.json", "sub/file.json"])
-async def test_a_path_outside_of_the_release(forge: Forge, live: Loaded, name: str) -> None:
-    forge.manifest["files"][name] = {"sha256": "0" * 64, "size": 3}
-    assert "not a plain file name" in await refusal_of(forge, live, forge.put_into_store())
-
-
-async def test_a_symbolic_link(forge: Forge, live: Loaded) -> None:
-    outside = forge.root / "outside.tsv"
-    (forge.folder / "drugs.tsv").rename(outside)
-    (forge.folder / "drugs.tsv").symlink_to(outside)
-    assert "not a regular file" in await refusal_of(forge, live, forge.put_into_store())
-
-
-async def test_a_pickle_under_the_name_of_safetensors(forge: Forge, live: Loaded) -> None:
+def pickled(forge: Forge) -> None:
     (forge.folder / "head.safetensors").write_bytes(pickle.dumps({"weights": [1.0] * 100}))
     forge.declare()
-    assert "not a safetensors file" in await refusal_of(forge, live, forge.put_into_store())
 
 
-async def test_a_pickle_under_its_own_name(forge: Forge, live: Loaded) -> None:
-    (forge.folder / "head.pkl").write_bytes(pickle.dumps({}))
-    forge.declare()
-    assert ".pkl are not allowed" in await refusal_of(forge, live, forge.put_into_store())
-
-
-async def test_a_truncated_tensor(forge: Forge, live: Loaded) -> None:
+def truncated(forge: Forge) -> None:
     path = forge.folder / "head.safetensors"
     path.write_bytes(path.read_bytes()[:-64])
     forge.declare()
-    assert "head.safetensors" in await refusal_of(forge, live, forge.put_into_store())
 
 
-async def test_weights_that_are_not_finite(forge: Forge, live: Loaded) -> None:
+def not_finite(forge: Forge) -> None:
     def damage(tensors: dict[str, torch.Tensor]) -> None:
         next(iter(tensors.values())).view(-1)[0] = torch.nan
 
     forge.change_tensors(damage)
-    assert "not finite" in await refusal_of(forge, live, forge.put_into_store())
 
 
-async def test_weights_of_another_shape(forge: Forge, live: Loaded) -> None:
-    def damage(tensors: dict[str, torch.Tensor]) -> None:
-        tensors.update({name: torch.cat([t, t]) for name, t in tensors.items()})
-
-    forge.change_tensors(damage)
-    assert "size mismatch" in await refusal_of(forge, live, forge.put_into_store())
+def of_another_shape(forge: Forge) -> None:
+    forge.change_tensors(lambda tensors: tensors.update({n: torch.cat([t, t]) for n, t in tensors.items()}))
 
 
-async def test_a_header_that_is_too_large(forge: Forge, live: Loaded) -> None:
-    header = b"{" + b" " * (90 << 20) + b"}"
-    content = len(header).to_bytes(8, "little") + header
-    (forge.folder / "head.safetensors").write_bytes(content)
-    forge.declare()
-    assert "header of" in await refusal_of(forge, live, forge.put_into_store())
+def with_other_answers(forge: Forge) -> None:
+    forge.change_tensors(lambda tensors: tensors.update({n: -t for n, t in tensors.items()}))
 
 
-@pytest.mark.parametrize("stored", [b"", b"not json", b"[]", b"\xff\xfe", b"[" * 100_000])
-async def test_a_manifest_that_is_not_json(forge: Forge, live: Loaded, stored: bytes) -> None:
-    assert "manifest.json" in await refusal_of(forge, live, forge.put_into_store(stored))
-
-
-async def test_a_release_for_another_task(forge: Forge, live: Loaded) -> None:
+def for_another_task(forge: Forge) -> None:
     forge.manifest["task"] = "relation"
-    assert "for relation, not for ner" in await refusal_of(forge, live, forge.put_into_store())
 
 
-async def test_a_model_that_fails_its_canary_check(forge: Forge, live: Loaded) -> None:
-    def damage(tensors: dict[str, torch.Tensor]) -> None:
-        tensors.update({name: -t for name, t in tensors.items()})
-
-    forge.change_tensors(damage)
-    assert "canary" in await refusal_of(forge, live, forge.put_into_store())
-
-
-async def test_a_base_model_that_is_not_the_declared_one(forge: Forge, live: Loaded) -> None:
+def of_another_base(forge: Forge) -> None:
     forge.manifest["base_sha256"] = "0" * 64
-    assert "base" in await refusal_of(forge, live, forge.put_into_store())
 
 
-async def test_a_signature_of_another_key(forge: Forge, live: Loaded) -> None:
+def unsigned(forge: Forge) -> None:
+    forge.require_signature()
+
+
+def signed_by_another_key(forge: Forge) -> None:
     forge.require_signature()
     stored = json.dumps(forge.manifest).encode()
     (forge.folder / SIGNATURE).write_bytes(Ed25519PrivateKey.generate().sign(stored))
-    assert "signature" in await refusal_of(forge, live, forge.put_into_store(stored))
 
 
-async def test_a_missing_signature_when_one_is_required(forge: Forge, live: Loaded) -> None:
-    forge.require_signature()
-    assert "not signed" in await refusal_of(forge, live, forge.put_into_store())
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (another_digest, "sha256"),
+        (outside, "not a plain file name"),
+        (pickled, "not a safetensors file"),
+        (truncated, "head.safetensors"),
+        (not_finite, "not finite"),
+        (of_another_shape, "size mismatch"),
+        (with_other_answers, "canary"),
+        (for_another_task, "for relation, not for ner"),
+        (of_another_base, "base"),
+        (unsigned, "not signed"),
+        (signed_by_another_key, "signature"),
+    ],
+)
+async def test_a_damaged_release(
+    forge: Forge, live: Loaded, damage: Callable[[Forge], None], reason: str
+) -> None:
+    damage(forge)
+    assert reason in await refusal_of(forge, live, forge.put_into_store())
+
+
+@pytest.mark.parametrize("stored", [b"", b"[" * 100_000])
+async def test_a_manifest_that_is_not_json(forge: Forge, live: Loaded, stored: bytes) -> None:
+    assert "manifest.json" in await refusal_of(forge, live, forge.put_into_store(stored))
 
 
 async def test_a_manifest_that_is_not_the_announced_one(forge: Forge, live: Loaded) -> None:

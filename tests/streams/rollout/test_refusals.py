@@ -13,7 +13,6 @@ from models.releases.manifest import PassingError
 from models.releases.remote import deliver
 from models.releases.store import bundled, open_release
 from streams.rollout import reload
-from streams.rollout.announcements import Refusal
 from streams.rollout.opening import load_release
 from streams.rollout.reload import load_at_start
 from streams.settings import Settings
@@ -31,7 +30,10 @@ from tests.streams.rollout.reloading import (
 pytestmark = pytest.mark.usefixtures("empty_gauge")
 
 
-async def test_a_refused_release_changes_nothing(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_refused_release_changes_nothing_and_is_not_loaded_again(
+    store: Store, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reload, "STORE_RETRY_SECONDS", 0.01)
     handle = new_handle(store, store.sound[0])
     current, since = handle.current, handle.since
     before = reloads("loaded"), reloads("refused")
@@ -43,22 +45,16 @@ async def test_a_refused_release_changes_nothing(store: Store, caplog: pytest.Lo
         assert (handle.refused.version, handle.refused.retryable) == (store.failing, False)
         assert (handle.since, handle.reloads) == (since, 0)
         assert live_series() == [(store.sound[0], 1.0)]
+        refused = handle.status()["refused"]
+        assert (refused["version"], refused["passing"]) == (store.failing, False)
+        assert "canary" in refused["reason"]
+        await asyncio.sleep(0.2)
         assert (reloads("loaded"), reloads("refused")) == (before[0], before[1] + 1)
         assert f"summarization {store.failing} is refused" in caplog.text
         # A sound release is loaded afterwards, and the refusal is no longer reported.
         announce(store.sound[1])
         await until(lambda: handle.reloads == 1)
         assert handle.refused is None
-
-
-def test_a_refusal_keeps_its_keys_in_the_status(store: Store) -> None:
-    handle = new_handle(store)
-    handle.refused = Refusal(store.failing, "damaged")
-    assert handle.status()["refused"] == {
-        "version": store.failing,
-        "reason": "damaged",
-        "passing": False,
-    }
 
 
 async def test_announcing_the_live_release_again_ends_the_refusal(store: Store) -> None:
@@ -88,26 +84,6 @@ async def test_an_unexpected_error_is_a_refusal_without_the_errors_message(
     assert handle.current is current
     assert handle.refused is not None
     assert (handle.refused.reason, handle.refused.retryable) == ("ValueError", False)
-
-
-async def test_after_an_error_of_the_store_the_release_is_loaded_again(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(reload, "STORE_RETRY_SECONDS", 0.05)
-    handle = new_handle(store)
-    current = handle.current
-    before = reloads("refused")
-    settings = Settings(store=str(tmp_path / "mounted later"))
-    async with reloading(handle, settings) as (_, announce):
-        announce(store.sound[0])
-        await until(lambda: reloads("refused") >= before + 2)
-        assert handle.current is current
-        assert handle.refused is not None
-        assert (handle.refused.version, handle.refused.retryable) == (store.sound[0], True)
-        deliver(open_release(store.root / "summarization" / store.sound[0]), settings.store)
-        await until(lambda: handle.reloads == 1)
-    assert handle.current.version == store.sound[0]
-    assert handle.refused is None
 
 
 async def test_a_release_for_which_memory_did_not_suffice_is_loaded_again(
@@ -153,10 +129,12 @@ async def test_the_pauses_between_attempts_grow_and_a_success_ends_them(
             announce(store.sound[0])  # announced again: no second timer runs beside the first
         await until(lambda: len(pauses) >= 6)
         assert pauses[:6] == [0.02, 0.04, 0.08, 0.1, 0.1, 0.1]
+        assert handle.refused is not None
+        assert (handle.refused.version, handle.refused.retryable) == (store.sound[0], True)
         assert fallback() == 1
         deliver(open_release(store.root / "summarization" / store.sound[0]), settings.store)
         await until(lambda: handle.reloads == 1)
-    assert handle.current.version == store.sound[0]
+    assert (handle.current.version, handle.refused) == (store.sound[0], None)
     assert fallback() == 0
     assert reloader._failures == {"summarization": 0}
 
@@ -171,16 +149,3 @@ async def test_announcing_what_runs_in_place_of_another_release_ends_the_fallbac
         announce(bundled("summarization").name)
         await until(lambda: fallback() == 0)
     assert handle.refused is None
-
-
-async def test_a_release_that_fails_its_canary_check_is_not_loaded_again(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(reload, "STORE_RETRY_SECONDS", 0.01)
-    handle = new_handle(store)
-    before = reloads("refused")
-    async with reloading(handle, store.settings) as (_, announce):
-        announce(store.failing)
-        await until(lambda: handle.refused is not None)
-        await asyncio.sleep(0.2)
-    assert reloads("refused") == before + 1

@@ -63,23 +63,6 @@ async def test_the_process_gives_the_live_models_outputs_until_it_is_killed(sett
             await process.predict(reports())
 
 
-async def test_waiting_for_a_process_that_is_killed_while_it_loads_raises(settings: Settings) -> None:
-    async with candidate(bundled(STAGE.name).name, settings) as process, asyncio.timeout(SECONDS):
-        waiting = asyncio.create_task(process.wait_loaded())
-        await asyncio.sleep(0.05)
-        process._process.kill()
-        with pytest.raises(EOFError):
-            await waiting
-
-
-async def test_a_process_that_ended_before_a_batch_raises_the_same_error(settings: Settings) -> None:
-    async with candidate(bundled(STAGE.name).name, settings) as process, asyncio.timeout(SECONDS):
-        process._process.kill()
-        await asyncio.to_thread(process._process.join, 5)
-        with pytest.raises(EOFError):
-            await process.predict(reports())
-
-
 async def test_killing_the_process_ends_a_waiting_call(settings: Settings) -> None:
     process = await asyncio.to_thread(CandidateProcess, STAGE.name, bundled(STAGE.name).name, settings)
     waiting = asyncio.create_task(process.wait_loaded())
