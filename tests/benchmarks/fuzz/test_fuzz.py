@@ -12,12 +12,12 @@ from streams import stage
 
 @pytest.mark.slow
 def test_of_fuzzed_records_each_has_one_outcome_and_none_stops_a_stage() -> None:
-    found = fuzz.run(20_000, number=7, examples=300)
+    found = fuzz.run(8_000, number=7, examples=120)
     assert found.clean, found
-    assert sum(found.outcomes.values()) == found.records == 20_000
+    assert sum(found.outcomes.values()) == found.records == 8_000
     assert min(found.outcomes[name] for name in ("output", "dead", "tombstone", "dropped")) > 0
     assert min(found.reasons[name] for name in ("bad_record", "poison", "output_too_large")) > 0
-    assert found.sound > 3000
+    assert found.sound > 1000
 
 
 @pytest.mark.slow

@@ -144,13 +144,11 @@ def test_an_empty_export_of_reviews_says_so(
     assert answer.err.startswith("nothing to export: no report has ")
 
 
-@pytest.mark.slow
-def test_a_demo_of_which_every_line_is_refused_fails_in_one_line(tmp_path: Path) -> None:
+def test_a_demo_of_which_every_line_is_refused_fails_in_one_line(
+    tmp_path: Path, pvstream: CommandLine
+) -> None:
     path = tmp_path / "posts.jsonl"
     path.write_text('{"id": "a", "text": ""}\n{"id": "b", "text": ""}\n')
-    done = subprocess.run(
-        [sys.executable, "-m", "streams", "demo", "--input", f"posts={path}"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 1
-    assert "error: nothing was sent: all 2 lines were refused" in done.stderr
+    answer = pvstream("demo", "--input", f"posts={path}")
+    assert answer.code == 1
+    assert answer.error_line == "error: nothing was sent: all 2 lines were refused"

@@ -94,6 +94,6 @@ def test_a_long_text_takes_time_in_proportion_to_its_length(part: str) -> None:
         return time.process_time() - start
 
     # The shortest of three: a collection of garbage in the test process takes longer than a text.
-    short, long = (min(seconds(n) for _ in range(3)) for n in (5_000, 40_000))
+    short, long = (min(seconds(n) for _ in range(3)) for n in (2_500, 20_000))
     # Quadratic time would take 64 times as long.
     assert long < 24 * short + 0.1

@@ -46,9 +46,9 @@ def finding(coder: Loaded) -> Loaded:
     return loaded("ner", names.tagger())
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("few_posts")
 def test_a_tagger_is_compared_by_the_events_that_the_live_coder_makes_of_its_mentions(
-    coder: Loaded, finding: Loaded, request: pytest.FixtureRequest
+    coder: Loaded, finding: Loaded
 ) -> None:
     silent = loaded("ner", Silent())
     comparing = Comparing(None)
@@ -56,9 +56,8 @@ def test_a_tagger_is_compared_by_the_events_that_the_live_coder_makes_of_its_men
     assert better is not None
     assert (better.score, better.split) == ("coded_f1", "teaching")
     assert (better.live, better.better_or_equal) == (0.0, True)
-    assert better.candidate > 0.2
-    assert better.records > 500
-    request.getfixturevalue("few_posts")
+    assert better.candidate > 0.1
+    assert better.records == 150
     worse = comparing(silent, finding, coder)
     assert worse is not None
     assert not worse.better_or_equal

@@ -23,7 +23,7 @@ from streams.store.follow import Follower
 from streams.store.tables import REPORTS as REPORT_TABLE
 from tests.streams.store.messages import deletion, event, message, report
 
-REPORTS, DELETED, AT_ONCE, OPENINGS = 300, range(0, 300, 9), 20, 40
+REPORTS, DELETED, AT_ONCE, OPENINGS = 120, range(0, 120, 9), 20, 40
 
 
 def messages() -> list[Inbound]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import signal
+from pathlib import Path
 
 import orjson
 import pytest
 
-from streams.sources.protocols.feed_child import read_feed
+from streams.sources.protocols.feed_child import CPU_SECONDS, read_feed
 from streams.sources.protocols.feed_reader import MAX_FEED, FeedReader
 from streams.sources.protocols.rss import Rss
 from streams.sources.source import Interrupted
@@ -43,9 +45,15 @@ def gone(pid: int) -> bool:
     return False
 
 
+def processor_seconds(pid: int) -> float:
+    """What a process has taken of the processor."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
 @pytest.mark.parametrize("kind", HOSTILE)
 async def test_a_hostile_feed_does_not_stop_the_others_and_is_asked_again_later(kind: str) -> None:
-    delivery, reader = KeptDelivery(), FeedReader(seconds=2.0)
+    delivery, reader = KeptDelivery(), FeedReader(seconds=1.0)
     before = sample("pv_source_reconnects_total", source="hostile", reason="hostile")
     good = [World([Happening(kind="create", number=n, text=f"awake {n}")]) for n in (1, 2)]
     async with Feed(World([])) as bad, Feed(good[0]) as one, Feed(good[1]) as two:
@@ -65,8 +73,18 @@ async def test_a_hostile_feed_does_not_stop_the_others_and_is_asked_again_later(
 @pytest.mark.slow
 async def test_the_system_ends_a_process_that_takes_ten_seconds_of_the_processor() -> None:
     async with FeedReader(seconds=300.0) as reader:
+        await reader.read(f"{HEAD}{entry(1)}{END}".encode())
+        pid = reader.pid
+        assert pid is not None
+        taken = processor_seconds(pid)
+        _, hard = resource.prlimit(pid, resource.RLIMIT_CPU)
+        reading = asyncio.create_task(reader.read(HOSTILE["line ends"].encode()))
+        await until(lambda: processor_seconds(pid) > taken + 0.2)
+        seconds, _ = resource.prlimit(pid, resource.RLIMIT_CPU)
+        assert CPU_SECONDS == 10 and taken + 9 < seconds < taken + 12
+        resource.prlimit(pid, resource.RLIMIT_CPU, (1, hard))  # as if they were over
         with pytest.raises(Interrupted, match="hostile"):
-            await reader.read(HOSTILE["line ends"].encode())
+            await reading
         assert (await reader.read(f"{HEAD}{entry(1)}{END}".encode()))["entries"]
 
 
