@@ -13,8 +13,6 @@ import pytest
 import typer
 
 from streams.__main__ import app
-from streams.settings import Settings
-from streams.web.access import Access, AccessError
 from tests.deploy import manifests
 from tests.deploy.manifests import K8S, Object, by_name, is_of_kubernetes, objects, validate
 from tests.deploy.test_deploy import compose, load, seconds
@@ -49,15 +47,6 @@ def test_every_command_of_compose_is_one_of_pvstream() -> None:
         assert compose_command(name) == arguments
 
 
-@pytest.mark.parametrize(
-    "arguments", [["stor"], ["store", "--no-such"], ["source"], ["signals", "--every", "x"]]
-)
-def test_a_wrong_command_is_found(arguments: list[str]) -> None:
-    with pytest.raises(Exception, match=r".") as error:
-        parse(arguments)
-    assert type(error.value).__name__ in {"UsageError", "NoSuchOption", "MissingParameter", "BadParameter"}
-
-
 def test_in_compose_one_service_writes_the_database_and_all_three_have_its_volume() -> None:
     services = compose()
     database = Path(services["store"]["environment"]["PV_DATABASE"])
@@ -85,15 +74,6 @@ def test_in_compose_the_token_of_the_page_is_a_file_that_no_other_service_has() 
     assert f"http://127.0.0.1:{port}/login" in services["page"]["healthcheck"]["test"][-1]
     state = environment["PV_STATE"]
     assert f"state:{state}" in services["page"]["volumes"]
-
-
-def test_the_page_refuses_to_start_without_its_token(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("PV_WEB_HOST", compose()["page"]["environment"]["PV_WEB_HOST"])
-    with pytest.raises(AccessError):
-        Access(Settings())
-    (tmp_path / "token").write_text("sixteen letters at least")
-    monkeypatch.setenv("PV_WEB_TOKEN_FILE", str(tmp_path / "token"))
-    assert Access(Settings()).by_token
 
 
 def named(overlay: str, name: str) -> Object:
@@ -240,10 +220,3 @@ def test_a_source_connects_to_the_web_and_to_nothing_private(with_source: str) -
         "2002:a00:1::",
     )
     assert not any(map(reaches, private))
-
-
-def test_small_and_cluster_are_without_a_source_as_they_are_shipped() -> None:
-    assert compose()["source"]["profiles"] == ["sources"]
-    for overlay in ("small", "cluster"):
-        text = (K8S / overlay / "kustomization.yaml").read_text(encoding="utf-8")
-        assert "\ncomponents:" not in text
