@@ -62,28 +62,6 @@ def test_the_shell_completes_commands() -> None:
     assert done.stdout.split() == ["releases"]
 
 
-WRONG = """
-tail nosuch | schema nosuch | dead posts | dead nosuch 0 0 | dead posts.dead --reason nosuch | redrive posts
-redrive posts.dead --reason nosuch | skip nosuch 0 0 --group ner | skip posts 0 0 --group nosuch
-replay nosuch | replay posts --against nofile | replay posts --release ner=/nonexistent
-replay posts --from nosuch | replay posts --to nosuch | replay posts --to-prefix posts
-terminology diff /nonexistent /nonexistent | evaluate posts --release ner=/nonexistent | evaluate nosuch
-evaluate ner --data /nonexistent | evaluate posts --split nosuch | announce /nonexistent | verify /nonexistent
-sign /nonexistent --key LICENSE | sign docs --key /nonexistent | announce docs --key /nonexistent
-rollback ner not-a-version | rollback nosuch 000000000000 | shadow ner /nonexistent | shadow nosuch --stop
-status --worker nonsense | releases --worker nonsense | worker --stage nosuch | topics nosuch
-export docs | web --terminology /nonexistent | web --terminology LICENSE | signals --source nosuch
-signals --level nosuch | signals --criterion nosuch | signals --until nosuch | signals --html docs
-source nosuch | source rss | source rss --feed nonsense | source mastodon | demo --source mastodon
-source bluesky --topic nosuch | demo --source nosuch | demo --source bluesky --input posts=LICENSE
-demo --input nosuch=LICENSE | demo --input posts=/nonexistent | demo --column nosuch --input posts=LICENSE
-demo --encoding nosuch --input posts=LICENSE | demo --report docs | ingest posts /nonexistent
-ingest nosuch - | ingest posts LICENSE --encoding nosuch | ingest posts LICENSE --column nosuch | forget
-reviews | reviews nosuch | reviews export --csv | reviews export --cases --examples | terminology nosuch
-nosuch
-""".replace("\n", " | ").split(" | ")
-
-
 @pytest.mark.parametrize(("names", "command"), COMMANDS, ids=lambda value: str(value)[:40])
 def test_an_unknown_option_and_a_word_for_a_number_end_with_exit_code_2(
     names: tuple[str, ...], command: Any
@@ -93,16 +71,6 @@ def test_an_unknown_option_and_a_word_for_a_number_end_with_exit_code_2(
     for wrong in (["--nosuch"], *([p.opts[0], "nosuch"] for p in numeric)):
         answer = runner.invoke(app, [*names, *wrong])
         assert answer.exit_code == 2, (wrong, answer.output)
-
-
-@pytest.mark.parametrize("arguments", [line for line in WRONG if line.strip()])
-def test_a_wrong_argument_ends_with_exit_code_2(
-    arguments: str, pvstream: CommandLine, tmp_path: Path
-) -> None:
-    pvstream.set("PV_BROKER", "kafka://127.0.0.1:1")
-    pvstream.set("PV_DATABASE", str(tmp_path / "pv.duckdb"))
-    pvstream.set("PV_STATE", str(tmp_path / "state"))
-    assert pvstream(*shlex.split(arguments)).code == 2
 
 
 def test_a_table_in_a_file_keeps_its_data(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,6 @@ import subprocess
 import sys
 
 import orjson
-import pytest
 from typer.testing import CliRunner
 
 from streams import __version__
@@ -20,62 +19,6 @@ def test_schema_prints_every_topic_with_records() -> None:
     answer = runner.invoke(app, ["schema"])
     assert answer.exit_code == 0
     assert set(orjson.loads(answer.stdout)) == {t.name for t in TOPICS if t.record is not None}
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["worker", "--stage", "nor"], "no stage 'nor'"),
-        (["ingest", "events", "-"], "is none of posts, sentences, questions"),
-        (["ingest", "posts", "no-such-file.jsonl"], "no file no-such-file.jsonl"),
-        (["demo", "--input", "posts"], "TOPIC=FILE"),
-        (["demo", "--input", "events=pyproject.toml"], "TOPIC=FILE"),
-        (["demo", "--input", "posts=LICENSE", "--input", "posts=Makefile"], "posts has a file already"),
-        (["replay", "posts", "--release", "ner=a", "--release", "ner=b"], "ner has a release already"),
-        (["replay", "posts", "--output", "none/x.jsonl"], "none/x.jsonl: there is no folder"),
-        (["replay", "posts", "--html", "docs"], "docs: is a folder"),
-        (["terminology", "diff", "a", "b", "--json", "none/x"], "none/x: there is no folder"),
-        (["evaluate", "posts", "--json", "LICENSE/x"], "LICENSE/x: there is no folder"),
-        (["demo", "--report", "docs"], "docs: is a folder"),
-        (["signals", "--html", "none/x"], "none/x: there is no folder"),
-        (["topics"], "PV_BROKER"),
-        (["tail", "events"], "PV_BROKER"),
-        (["tail", "events", "--latest"], "PV_BROKER"),
-        (["tail", "posts.dead", "--latest"], "dead letters have no latest record"),
-        (["tail", "events", "--until-end"], "PV_BROKER"),
-        (["status"], "PV_BROKER"),
-        (["status", "--patience", "-1"], "--patience"),
-        (["source", "mastodon", "--sweep", "0"], "greater than or equal to 0.1"),
-        (["dead"], "PV_BROKER"),
-        (["dead", "posts.dead", "0"], "one letter has a partition and an offset"),
-        (["dead", "posts.dead", "--reason", "bored"], "is none of bad_record, poison"),
-        *(
-            ([*command.split(), "9" * 20], "less than or equal to 1000000000")
-            for command in (
-                "demo --limit",
-                "demo --show",
-                "tail events --count",
-                "tail events --latest --count",
-                "dead posts.dead --limit",
-                "redrive posts.dead --limit",
-                "terminology diff a b --show",
-                "evaluate posts --limit",
-                "query SELECT --limit",
-                "signals --show",
-            )
-        ),
-        *(
-            ([*command.split(), "1e300"], "less than or equal to 31622400")
-            for command in ("signals --every", "signals --refit", "status --patience", "source rss --every")
-        ),
-    ],
-)
-def test_an_invalid_argument_is_reported_and_ends_with_exit_code_2(
-    arguments: list[str], message: str
-) -> None:
-    answer = runner.invoke(app, arguments, env={"PV_BROKER": "embedded", "COLUMNS": "200"})
-    assert answer.exit_code == 2
-    assert message in " ".join(answer.output.replace("│", " ").split())
 
 
 def test_the_version_is_that_of_the_package() -> None:

@@ -19,46 +19,10 @@ from tests.streams.cli.command_line import NOWHERE, CommandLine, closed_port
 from tests.streams.conftest import Keys
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["rollback", "nor", NOWHERE], "'nor' is none of ner, acronym,"),
-        (["shadow", "nor", NOWHERE], "'nor' is none of ner, acronym,"),
-        (["evaluate", "nor", "--data", "."], "'nor' is none of ner, acronym,"),
-        (["announce", "docs"], "set PV_BROKER="),
-        (["rollback", "ner", NOWHERE], "set PV_BROKER="),
-        (["shadow", "ner", NOWHERE], "set PV_BROKER="),
-        (["shadow", "ner", "--stop"], "set PV_BROKER="),
-        (["shadow", "ner"], "either a release or --stop"),
-        (["shadow", "ner", NOWHERE, "--stop"], "either a release or --stop"),
-        (["shadow", "ner", NOWHERE, "--share", "0"], "--share"),
-        (["shadow", "ner", NOWHERE, "--share", "1.1"], "--share"),
-        (["replay", "posts"], "set PV_BROKER="),
-        (["replay", "posts", "--release", "nor=x"], "expected TASK=RELEASE"),
-        (["replay", "posts", "--release", "ner"], "expected TASK=RELEASE"),
-        (["replay", "posts", "--compare", "ner="], "expected TASK=RELEASE"),
-        (["redrive", "posts.dead"], "set PV_BROKER="),
-        (["terminology", "diff", NOWHERE, NOWHERE], "set PV_BROKER="),
-    ],
-)
-def test_an_invalid_argument_is_reported_and_ends_with_exit_code_2(
-    arguments: list[str], message: str, pvstream: CommandLine
-) -> None:
-    answer = pvstream(*arguments)
-    assert answer.code == 2
-    assert message in answer.one_line
-
-
 def test_a_valid_release_is_verified(release: Release, pvstream: CommandLine) -> None:
     answer = pvstream("verify", release.path)
     assert answer.code == 0
     assert answer.out == f"summarization {release.version}: valid, {len(release.manifest.files)} files\n"
-
-
-def test_idiom_is_evaluated_with_a_release_of_ones_own(pvstream: CommandLine, tmp_path: Path) -> None:
-    answer = pvstream("evaluate", "idiom", "--data", tmp_path)
-    assert answer.code != 0
-    assert "no release of idiom comes with pvstream" in answer.one_line
 
 
 def test_posts_are_evaluated_with_two_releases_and_no_data(tmp_path: Path, pvstream: CommandLine) -> None:
@@ -71,27 +35,6 @@ def test_posts_are_evaluated_with_two_releases_and_no_data(tmp_path: Path, pvstr
     assert (row["task"], row["split"], row["records"]) == ("posts", "teaching", 20)
     assert {"coded_f1", "false_posts", "right_drug", "keyword_coded_f1"} <= row["scores"].keys()
     assert row["parts"]["false_posts"]["records"] + row["parts"]["hit_posts"]["records"] == 20
-    for arguments, message in [
-        (["posts", "--split", "psytar_test"], "posts psytar_test requires --data"),
-        (
-            ["posts", "--release", "relation=docs"],
-            "posts is evaluated with a release of ner and normalization",
-        ),
-        (["posts", "--release", "x"], "expected TASK=RELEASE"),
-        (["ner"], "ner psytar_test requires --data"),
-        (["ner", "--release", "x", "--release", "y"], "ner is evaluated with one release"),
-    ]:
-        answer = pvstream("evaluate", *arguments)
-        assert answer.code == 2, arguments
-        assert message in answer.one_line, arguments
-
-
-def test_a_bundled_release_with_files_is_verified(pvstream: CommandLine) -> None:
-    own = bundled("acronym")
-    files = len(open_release(own).manifest.files)
-    assert files
-    answer = pvstream("verify", own)
-    assert (answer.code, answer.out) == (0, f"acronym {own.name}: valid, {files} files\n")
 
 
 def test_a_damaged_release_is_refused_in_one_line(tmp_path: Path, pvstream: CommandLine) -> None:
@@ -230,13 +173,6 @@ def test_a_worker_that_does_not_answer_is_reported_in_one_line(pvstream: Command
     assert answer.code == 1
     assert f"no worker answers at {address}" in answer.error_line
     assert answer.err.count("\n") == 1
-
-
-@pytest.mark.parametrize("address", ["127.0.0.1:http", "127.0.0.1:80 80"])
-def test_an_invalid_worker_address_is_a_wrong_argument(address: str, pvstream: CommandLine) -> None:
-    answer = pvstream("releases", "--worker", address)
-    assert answer.code == 2
-    assert f"'{address}' is not host:port" in answer.one_line
 
 
 class NotHttp(socketserver.BaseRequestHandler):
