@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import orjson
-import pytest
 
 from streams.codec import encode
 from streams.records import Inbound
@@ -29,36 +28,34 @@ def changed(value: bytes | None, path: str, new: Any) -> bytes:
     return json.dumps(record).encode()
 
 
-@pytest.mark.parametrize(
-    ("path", "new"),
-    [
-        ("origin.offset", LARGE), ("origin.partition", 2**70), ("generations", {"ner": 2**70}),
-        ("created_at", "0001-01-01T00:00:00+14:00"), ("received_at", "9999-12-31T23:59:59-12:00"),
-        ("events.0.mention", 1), ("events.0.mention", -1), ("events.0.score", NOT_FINITE),
-        ("mentions.0.end", 2**70),
-    ],
-)  # fmt: skip
-def test_a_record_that_no_database_can_take_is_passed(opened: Open, path: str, new: Any) -> None:
+#: Where a record has what no database can take.
+WRONG = [
+    ("origin.offset", LARGE), ("origin.partition", 2**70), ("generations", {"ner": 2**70}),
+    ("created_at", "0001-01-01T00:00:00+14:00"), ("received_at", "9999-12-31T23:59:59-12:00"),
+    ("events.0.mention", 1), ("events.0.mention", -1), ("events.0.score", NOT_FINITE),
+    ("mentions.0.end", 2**70),
+]  # fmt: skip
+WRONG_DECISIONS = [
+    ("sequence", LARGE), ("start", 2**70), ("end", 2**70), ("decided_at", "0001-01-01T00:00:00+14:00"),
+    ("after.start", 2**70),
+]  # fmt: skip
+
+
+def test_what_no_database_can_take_is_passed(opened: Open) -> None:
+    database = opened(write=True)
     made = encode(report("a", 1, event(), text="", aggregate_only=True))
-    database = opened(write=True)
-    foreign = Inbound("events", 0, 0, b"a", changed(made, path, new), 0.0)
-    counts = apply(database, foreign, message(1, report("b", 2)))
-    assert (counts["unreadable"], counts["written"]) == (1, 1)
-    assert rows(database, "SELECT id FROM reports") == [("b",)]
-
-
-@pytest.mark.parametrize(
-    ("path", "new"),
-    [
-        ("sequence", LARGE), ("start", 2**70), ("end", 2**70), ("decided_at", "0001-01-01T00:00:00+14:00"),
-        ("after.start", 2**70),
-    ],
-)  # fmt: skip
-def test_a_decision_that_no_database_can_take_is_passed(opened: Open, path: str, new: Any) -> None:
-    database = opened(write=True)
-    value = changed(decision("b2", "accept").value, path, new)
-    counts = apply(database, Inbound("reviews", 0, 0, b"b2", value, 0.0), message(1, report("b2", 2)))
-    assert (counts["unreadable"], counts["written"]) == (1, 1)
+    for i, (path, new) in enumerate(WRONG):
+        foreign = Inbound("events", 0, i, b"a", changed(made, path, new), 0.0)
+        counts = apply(database, foreign, message(100 + i, report(f"b{i}", 2)))
+        assert (counts["unreadable"], counts["written"]) == (1, 1), (path, new)
+    for i, (path, new) in enumerate(WRONG_DECISIONS):
+        value = changed(decision("b2", "accept").value, path, new)
+        counts = apply(
+            database, Inbound("reviews", 0, i, b"b2", value, 0.0), message(200 + i, report(f"c{i}", 2))
+        )
+        assert (counts["unreadable"], counts["written"]) == (1, 1), (path, new)
+    stored = {id_ for (id_,) in rows(database, "SELECT id FROM reports")}
+    assert stored == {f"b{i}" for i in range(len(WRONG))} | {f"c{i}" for i in range(len(WRONG_DECISIONS))}
     assert rows(database, "SELECT sequence FROM reviews") == []
 
 
@@ -70,14 +67,12 @@ def test_a_time_without_a_zone_is_read_as_utc(opened: Open) -> None:
     assert str(time)[:19] == "2026-03-04 11:00:00"
 
 
-@pytest.mark.parametrize(
-    "path", ["source", "record_id", "origin.topic", "mentions.0.label", "events.0.pt", "events.0.soc"]
-)
-def test_a_character_that_postgresql_does_not_store_is_replaced(opened: Open, path: str) -> None:
+def test_a_character_that_postgresql_does_not_store_is_replaced(opened: Open) -> None:
     database = opened(write=True)
-    value = changed(encode(report("a1", 1, event())), path, "nul \0 byte")
-    counts = apply(database, Inbound("events", 0, 0, b"a1", value, 0.0), message(1, report("b", 2)))
-    assert counts["written"] == 2
+    paths = ("source", "record_id", "origin.topic", "mentions.0.label", "events.0.pt", "events.0.soc")
+    for i, path in enumerate(paths):
+        value = changed(encode(report(f"a{i}", 1, event())), path, "nul \0 byte")
+        assert apply(database, Inbound("events", 0, i, f"a{i}".encode(), value, 0.0))["written"] == 1, path
     decided = changed(decision("a1", "accept").value, "reviewer", "nul \0 byte")
     assert apply(database, Inbound("reviews", 0, 0, b"a1", decided, 0.0))["unreadable"] == 0
     assert rows(database, "SELECT sequence FROM reviews") == [(1,)]

@@ -156,25 +156,28 @@ def test_a_decision_on_the_code_says_whether_the_event_is_nil(opened: Open) -> N
         assert [tuple(row) for row in database.query(sql)[1]] == expected
 
 
-def test_an_undo_gives_back_what_the_latest_release_found(opened: Open) -> None:
+@pytest.mark.parametrize("undone_first", [False, True])
+def test_an_undo_gives_back_what_the_latest_release_found(opened: Open, undone_first: bool) -> None:
     """In whatever batches the later release and the undo come."""
     database = opened(write=True)
     follower = Follower(Settings(), database)
     first, later = named("a", 1, event()), named("a", 2, event(pt="Insomnia", negated=True))
     later = replace(later, record_id=first.record_id)
-    undone = replace(FOUND, review=None)
+    undo = decision(1, first, replace(FOUND, review=None), 1)
     follower.apply([message(0, first), decision(0, first, KEPT, 1)])
-    follower.apply([message(1, later)])
-    assert [tuple(row) for row in database.query("SELECT llt, review FROM events")[1]] == [
-        ("Feeling sick", "correct")
-    ]
-    follower.apply([decision(1, first, undone, 1)])
+    if undone_first:
+        follower.apply([undo])
+        follower.apply([message(1, later)])
+    else:
+        follower.apply([message(1, later)])
+        corrected = [("Feeling sick", "correct")]
+        assert [tuple(row) for row in database.query("SELECT llt, review FROM events")[1]] == corrected
+        follower.apply([undo])
     sql = "SELECT llt, pt, soc, negated, review FROM events"
     expected = [("Insomnia", "Insomnia", "Psychiatric disorders", True, None)]
     assert [tuple(row) for row in database.query(sql)[1]] == expected
-    assert [tuple(row) for row in database.query("SELECT pt, affirmed FROM pairs")[1]] == [
-        ("Insomnia", False)
-    ]
+    pairs = [tuple(row) for row in database.query("SELECT pt, affirmed FROM pairs")[1]]
+    assert pairs == [("Insomnia", False)]
 
 
 def test_an_export_has_the_rows_that_readers_see(opened: Open, tmp_path: Path) -> None:

@@ -132,28 +132,6 @@ async def test_decisions_win_in_the_store_also_over_a_later_release_and_become_g
         assert len(stored_rows(settings, pairs)) == 2
 
 
-async def test_an_undone_decision_does_not_win_over_a_later_release(brokered: Page) -> None:
-    settings = brokered.settings
-    sql = "SELECT pt, review FROM events WHERE report_id = 'r5'"
-    async with brokered.served() as browser:
-        client = browser()
-        assert await sent(client, "/review", await given(client) | {"action": "accept"}) == 303
-        html = await (await client.get("/review")).text()
-        undo = dict(re.findall(r'name="(csrf|sequence)" value="(\w+)"', html[html.index("/review/undo") :]))
-        assert await sent(client, "/review/undo", undo) == 303
-        await follow(settings)
-        await asyncio.to_thread(write_again, settings, "r5", 5, "Insomnia")
-        assert stored_rows(settings, sql) == [("Insomnia", None)]
-        async with brokered.served() as other:  # the first browser has a lease of another event
-            reader = other()
-            while (form := fields(html := await (await reader.get("/review")).text()))["report"] != "r5":
-                assert await sent(reader, "/review", form | {"action": "skip"}) == 303
-            assert "</q>" in html and "”: Insomnia" in html
-            assert await sent(reader, "/review", form | {"action": "accept"}) == 303
-        await follow(settings)
-        assert stored_rows(settings, sql) == [("Insomnia", "accept")]
-
-
 async def test_a_decision_on_a_code_that_a_later_release_has_changed_is_refused(brokered: Page) -> None:
     async with brokered.served() as browser:
         client = browser()

