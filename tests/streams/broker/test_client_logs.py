@@ -41,27 +41,25 @@ def test_a_librarys_message_passes_once_until_the_pause_is_over(
     assert [i for i, one in enumerate(passed) if one] == [0, 40, 80]
 
 
-def test_messages_that_differ_only_in_their_arguments_are_the_same(repeat_filter: RepeatFilter) -> None:
-    assert repeat_filter.filter(record("aiokafka.conn", "no answer from %s", "10.0.0.1"))
-    assert not repeat_filter.filter(record("aiokafka.conn", "no answer from %s", "10.0.0.2"))
-
-
-def test_another_message_and_another_library_pass(repeat_filter: RepeatFilter) -> None:
-    assert repeat_filter.filter(record("aiokafka.conn", "connection failed"))
-    assert repeat_filter.filter(record("aiokafka.conn", "connection closed"))
-    assert repeat_filter.filter(record("aiokafka.client", "connection failed"))
-
-
-@pytest.mark.parametrize("logger", ["streams", "streams.broker.watch", "models.loading"])
-def test_our_own_messages_always_pass(logger: str, repeat_filter: RepeatFilter) -> None:
-    assert all(repeat_filter.filter(record(logger, "refused")) for _ in range(10))
-
-
-@pytest.mark.parametrize("logger", ["streamsets", "modelscope", "root", "aiokafka.streams"])
-def test_a_logger_whose_name_only_begins_or_ends_like_ours_is_a_librarys(
-    logger: str, repeat_filter: RepeatFilter
+@pytest.mark.parametrize(
+    ("records", "passed"),
+    [
+        # Another message, and another library; not another argument.
+        (
+            [("aiokafka.conn", "no answer from %s", "a"), ("aiokafka.conn", "no answer from %s", "b"),
+             ("aiokafka.conn", "closed"), ("aiokafka.client", "closed")],
+            [True, False, True, True],
+        ),
+        *(([(own, "refused")] * 9, [True] * 9) for own in ("streams", "streams.broker", "models.loading")),
+        # Names that only begin or end like ours.
+        *(([(name, "refused")] * 3, [True, False, False])
+          for name in ("streamsets", "modelscope", "root", "aiokafka.streams")),
+    ],
+)  # fmt: skip
+def test_only_our_own_messages_pass_again(
+    records: list[tuple[str, ...]], passed: list[bool], repeat_filter: RepeatFilter
 ) -> None:
-    assert [repeat_filter.filter(record(logger, "refused")) for _ in range(3)] == [True, False, False]
+    assert [repeat_filter.filter(record(*one)) for one in records] == passed
 
 
 def test_a_message_that_is_not_a_string_passes_once(repeat_filter: RepeatFilter) -> None:

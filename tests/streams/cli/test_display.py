@@ -23,6 +23,14 @@ from streams.records import (
 )
 
 
+def printed(topic: str, *records: Any) -> str:
+    console = Console(width=200)
+    with console.capture() as captured:
+        for record in records:
+            console.print(render(topic, record))
+    return captured.get()
+
+
 @pytest.mark.parametrize(
     ("phrase", "shown", "not_shown"),
     [(None, "Sleeplessness", "\u201c"), ("eyes wide open", "\u201ceyes wide open\u201d", "Sleeplessness")],
@@ -32,49 +40,23 @@ def test_the_best_match_is_shown_whether_it_is_a_term_or_a_phrase(
 ) -> None:
     best = Candidate("Sleeplessness", "Insomnia", "-", 0.9, phrase)
     event = CodedEvent(
-        mention=0,
-        drugs=(),
-        drug_evidence="none",
-        llt=best.llt,
-        pt=best.pt,
-        soc=best.soc,
-        score=best.score,
-        nil=False,
-        candidates=(best,),
-    )
-    record = CodedReport(
-        id="r", text="no sleep", mentions=(Mention(0, 8, "no sleep", ADE, 0.9),), events=(event,)
-    )
-    console = Console(width=200)
-    with console.capture() as captured:
-        console.print(render("posts", record))
-    assert "Insomnia" in captured.get()
-    assert shown in captured.get()
-    assert not_shown not in captured.get()
+        mention=0, drugs=(), drug_evidence="none", llt=best.llt, pt=best.pt, soc=best.soc, score=best.score,
+        nil=False, candidates=(best,),
+    )  # fmt: skip
+    mentions = (Mention(0, 8, "no sleep", ADE, 0.9),)
+    line = printed("posts", CodedReport(id="r", text="no sleep", mentions=mentions, events=(event,)))
+    assert "Insomnia" in line and shown in line
+    assert not_shown not in line
 
 
-def test_a_short_question_is_shown_with_the_method_that_gave_it() -> None:
-    record = Summary(id="q", text="Long.  Is tea bad?", summary=ShortQuestion("Is tea?", "abstractive", 0.5))
-    console = Console(width=200)
-    with console.capture() as captured:
-        console.print(render("questions", record))
-    assert "-> Is tea?  (abstractive)" in captured.get()
-
-
-def test_a_post_that_was_not_read_is_shown_with_its_language() -> None:
-    console = Console(width=200)
-    with console.capture() as captured:
-        console.print(render("posts", CodedReport(id="r", text="no puedo dormir", language="es")))
-    assert "not read: language es" in captured.get()
-    assert "no adverse event" not in captured.get()
-
-
-def test_a_position_of_a_source_is_shown_in_one_line() -> None:
+def test_questions_unread_posts_and_positions_are_shown_in_one_line() -> None:
+    question = ShortQuestion("Is tea?", "abstractive", 0.5)
+    line = printed("questions", Summary(id="q", text="Long.  Is tea bad?", summary=question))
+    assert "-> Is tea?  (abstractive)" in line
+    line = printed("posts", CodedReport(id="r", text="no puedo dormir", language="es"))
+    assert "not read: language es" in line and "no adverse event" not in line
     cursor = Cursor(source="rss/01", position={"etag": "a"}, written_at=datetime(2026, 3, 4, tzinfo=UTC))
-    console = Console(width=200)
-    with console.capture() as captured:
-        console.print(render("cursors", cursor))
-    assert captured.get() == 'cursors rss/01 {"etag":"a"}, 2026-03-04 00:00:00\n'
+    assert printed("cursors", cursor) == 'cursors rss/01 {"etag":"a"}, 2026-03-04 00:00:00\n'
 
 
 def test_nothing_in_a_text_commands_the_terminal_and_mentions_keep_their_places() -> None:
@@ -91,11 +73,7 @@ def test_nothing_in_a_text_commands_the_terminal_and_mentions_keep_their_places(
         coded,
         Summary(id="r", text=text, summary=ShortQuestion("Is \x1b[2J?", "abstractive", 0.5)),
     ]
-    console = Console(width=200)
-    with console.capture() as captured:
-        for record in records:
-            console.print(render("posts", record))
-    assert all(c.isprintable() or c == "\n" for c in captured.get())
+    assert all(c.isprintable() or c == "\n" for c in printed("posts", *records))
     shown = highlighted(coded)
     assert [shown.plain[span.start : span.end] for span in shown.spans] == ["no sleep"]
 
@@ -113,11 +91,7 @@ def test_signals_reviews_and_leases_are_shown_in_one_line() -> None:
         ),
         "leases": Lease(**place, holder="x", seconds=60),
     }
-    console = Console(width=200)
-    with console.capture() as captured:
-        for topic, record in shown.items():
-            console.print(render(topic, record))
-    assert [line.strip() for line in captured.get().splitlines()] == [
+    assert [printed(topic, record).strip() for topic, record in shown.items()] == [
         "signals [/b] | Insomnia (pt), 2026-03-04 12:00:00",
         "reviews [/b] 3-9 accept, ann, 2026-03-04 12:00:00",
         "leases [/b] 3-9 60 s",

@@ -14,16 +14,20 @@ def files(**given: Path) -> dict[str, Any]:
     return {"authorities": None, "certificate": None, "key": None, "password": "", **given}
 
 
-def test_a_missing_file_is_named_with_its_setting(tmp_path: Path) -> None:
-    for name, setting in (("authorities", "PV_SSL_CAFILE"), ("certificate", "PV_SSL_CERTFILE")):
-        with pytest.raises(FileNotFoundError, match=f"^{setting}: {tmp_path}/no: No such file"):
-            tls_context(**files(**{name: tmp_path / "no"}))
-
-
-def test_the_file_that_is_missing_is_named_not_the_other_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("given", "setting"),
+    [
+        ({"authorities": "no"}, "PV_SSL_CAFILE"),
+        ({"certificate": "no"}, "PV_SSL_CERTFILE"),
+        ({"certificate": "cert", "key": "no"}, "PV_SSL_KEYFILE"),
+    ],
+)
+def test_the_file_that_is_missing_is_named_with_its_setting(
+    tmp_path: Path, given: dict[str, str], setting: str
+) -> None:
     (tmp_path / "cert").write_text("a certificate")
-    with pytest.raises(FileNotFoundError, match=f"^PV_SSL_KEYFILE: {tmp_path}/no: No such file"):
-        tls_context(**files(certificate=tmp_path / "cert", key=tmp_path / "no"))
+    with pytest.raises(FileNotFoundError, match=f"^{setting}: {tmp_path}/no: No such file"):
+        tls_context(**files(**{name: tmp_path / file for name, file in given.items()}))
 
 
 @pytest.mark.parametrize("content", [b"", b"no certificate\n", b"\xff\x00", b"-----BEGIN CERTIFICATE-----\n"])
@@ -33,10 +37,6 @@ def test_a_file_that_is_no_certificate_is_named_with_its_setting(tmp_path: Path,
         tls_context(**files(authorities=tmp_path / "pem"))
     with pytest.raises(ssl.SSLError, match=f"^PV_SSL_CERTFILE: {tmp_path}/pem: .*PV_SSL_KEY_PASSWORD"):
         tls_context(**files(certificate=tmp_path / "pem"))
-
-
-def test_the_authorities_of_the_system_are_the_default() -> None:
-    assert tls_context(**files()).verify_mode is ssl.CERT_REQUIRED
 
 
 def test_a_command_names_the_setting_of_a_file_that_it_cannot_use(
@@ -54,3 +54,4 @@ def test_a_command_names_the_setting_of_a_file_that_it_cannot_use(
 def test_a_key_without_its_certificate_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OSError, match=r"^PV_SSL_KEYFILE: .*/key: .*PV_SSL_CERTFILE$"):
         tls_context(**files(key=tmp_path / "key"))
+    assert tls_context(**files()).verify_mode is ssl.CERT_REQUIRED, "the authorities of the system"

@@ -29,27 +29,19 @@ def tokens(server: TokenServer, clock: Clock, secret: str = SECRET) -> ClientCre
     return ClientCredentials(Client(server.url, CLIENT, secret, SCOPE), clock)
 
 
-async def test_a_token_is_requested_once_and_renewed_shortly_before_it_expires(server: TokenServer) -> None:
-    clock = Clock()
+@pytest.mark.parametrize(("lifetime", "renewed_before"), [(100, 20), (7200, 60)])
+async def test_a_token_is_requested_once_and_renewed_shortly_before_it_expires(
+    server: TokenServer, lifetime: int, renewed_before: int
+) -> None:
+    """In the last fifth, and of hours in the last minute."""
+    clock, server.lifetime = Clock(), lifetime
     provider = tokens(server, clock)
     first = await provider.token()
-    clock.now += 79
+    clock.now += lifetime - renewed_before - 1
     assert await provider.token() == first
     assert server.issued == [first]
-    clock.now += 2  # the last fifth of 100 s has begun
-    assert await provider.token() == server.issued[1]
-    assert len(server.issued) == 2
-
-
-async def test_a_token_of_hours_is_renewed_a_minute_before_it_expires(server: TokenServer) -> None:
-    clock, server.lifetime = Clock(), 7200
-    provider = tokens(server, clock)
-    await provider.token()
-    clock.now += 7200 - 61
-    await provider.token()
-    assert len(server.issued) == 1
     clock.now += 2
-    await provider.token()
+    assert await provider.token() == server.issued[1]
     assert len(server.issued) == 2
 
 

@@ -37,11 +37,8 @@ def test_a_letter_waits_until_those_of_its_reason_were_sent_back() -> None:
     assert describe(letter()).waiting
     assert describe(letter(), {("poison", 0): (5, [])}).waiting
     assert not describe(letter(), {("poison", 0): (6, [(3, 5)])}).waiting
+    assert describe(letter(), {("poison", 0): (9, [(2, 6)])}).waiting, "a redrive has left it"
     assert describe(letter(), {("bad_record", 0): (6, []), ("poison", 1): (6, [])}).waiting
-
-
-def test_a_letter_that_a_redrive_has_left_waits() -> None:
-    assert describe(letter(), {("poison", 0): (9, [(2, 6)])}).waiting
 
 
 def test_a_letter_that_somebody_else_wrote_is_described_too() -> None:

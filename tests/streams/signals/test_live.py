@@ -99,8 +99,3 @@ def test_thousands_of_pairs_may_be_gone_under_a_prior_that_is_nearly_a_point_and
     assert len(live.adopt(few)) == 2900
     live.refit()
     assert np.isfinite(live.statistics(few.pairs).ebgm.low).all()
-
-
-def test_a_handful_of_pairs_gets_the_prior_of_the_paper() -> None:
-    live = LiveStatistics(tables(10, 4))
-    assert not live.is_fitted and np.isfinite(live.statistics().ebgm.value).all()

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import orjson
-import pytest
 
 from streams.codec import decode, encode
 from streams.records import CodedReport, Signal
@@ -45,7 +44,7 @@ def reports(planted: int = 25) -> list[CodedReport]:
     ]  # fmt: skip
 
 
-def test_a_planted_signal_is_first_and_meets_all_criteria(stored: Database, fill: Fill) -> None:
+def test_a_planted_signal_is_first_by_ic025_and_meets_all_criteria(stored: Database, fill: Fill) -> None:
     fill(reports())
     outcome = Surveillance(stored, Options(fdr=0.05)).compute(NOON)
     first = outcome.signals[0]
@@ -54,19 +53,14 @@ def test_a_planted_signal_is_first_and_meets_all_criteria(stored: Database, fill
     assert first.windows["all"].n == 25 and first.windows["7d"].n < 25
     assert first.watch is not None and first.watch.signalled and sum(first.watch.n) == 25
     assert first.caveat == CAVEAT and "no better than chance" in CAVEAT
+    lows = [s.windows["all"].ic.low for s in outcome.signals]
+    assert lows == sorted(lows, reverse=True)
+    by_ebgm = sorted(outcome.signals, key=lambda s: -s.windows["all"].ebgm.low)
+    assert [s.key for s in by_ebgm] != [s.key for s in outcome.signals]
     others = outcome.signals[1:]
     assert len(others) > 50
     assert sum("eb05" in s.windows["all"].criteria for s in others) == 0
     assert decode(Signal, encode(first)) == first
-
-
-def test_signals_are_listed_by_falling_ic025(stored: Database, fill: Fill) -> None:
-    fill(reports())
-    windows = [s.windows["all"] for s in Surveillance(stored, Options()).compute(NOON).signals]
-    lows = [window.ic.low for window in windows]
-    assert lows == sorted(lows, reverse=True)
-    by_ebgm = sorted(windows, key=lambda window: -window.ebgm.low)
-    assert [window.ic.low for window in by_ebgm] != lows
 
 
 def test_a_fitted_prior_is_stated_as_such(stored: Database, fill: Fill) -> None:
@@ -150,12 +144,6 @@ def test_pairs_that_have_left_the_window_are_no_hypotheses(stored: Database, fil
         assert "fdr" in found.windows["7d"].criteria
 
 
-def test_a_criterion_chooses_the_signals_that_are_published_too(stored: Database, fill: Fill) -> None:
-    fill(reports())
-    (only,) = Surveillance(stored, Options(criterion="eb05")).compute(NOON).signals
-    assert (only.drug, only.term) == PLANTED
-
-
 def test_an_empty_store_has_no_signals(stored: Database) -> None:
     outcome = Surveillance(stored, Options()).compute(NOON)
     assert outcome.signals == [] and outcome.windows["all"].reports == 0
@@ -168,16 +156,8 @@ def test_the_report_is_self_contained_escaped_and_carries_the_caveat(stored: Dat
     HTMLParser().feed(page)
     assert "<drug>" not in page and "&lt;drug&gt;" in page
     assert not re.search(r"<script|https?://|<link|a text of a patient", page)
-    for part in (
-        CAVEAT,
-        "READUS-PV",
-        "Comparator",
-        "Thresholds",
-        "ner 0123456789ab",
-        "pvstream 1.2.3",
-        "<svg",
-    ):
-        assert part in page
+    parts = ("READUS-PV", "Comparator", "Thresholds", "ner 0123456789ab", "pvstream 1.2.3", "<svg", CAVEAT)
+    assert [part for part in parts if part not in page] == []
 
 
 def test_a_week_without_a_report_is_a_week_of_the_watch(stored: Database, fill: Fill) -> None:
@@ -242,8 +222,7 @@ def test_the_command_prints_and_writes_the_signals(
     assert "as published, not fitted" in page.read_text(encoding="utf-8")
     written = page.read_text(encoding="utf-8")
     assert "that meet eb05" in written and "<td>&lt;drug&gt;</td>" in written and "<td>drug" not in written
-    for wrong in (("--level", "llt"), ("--criterion", "none"), ("--criterion", "fdr"), ("--until", "7")):
-        assert pvstream("signals", *wrong).code == 2
+    assert pvstream("signals", "--criterion", "fdr").code == 2
     pvstream.set("PV_DATABASE", str(tmp_path / "none.duckdb"))
     assert "there is no" in pvstream("signals").error_line.replace("\n", " ")
 
@@ -258,16 +237,16 @@ def test_the_command_signals_prints_a_drug_that_looks_like_markup(
     assert "a[/b]" in answer.out
 
 
-@pytest.mark.parametrize("form", [(), ("--json",), ("--csv",)])
 def test_the_commands_query_and_export(
-    pvstream: CommandLine, fill: Fill, database_path: str, tmp_path: Path, form: tuple[str, ...]
+    pvstream: CommandLine, fill: Fill, database_path: str, tmp_path: Path
 ) -> None:
     fill(reports(3))
     pvstream.set("PV_DATABASE", database_path)
-    answer = pvstream("query", "SELECT drug, count(*) AS n FROM pairs GROUP BY drug ORDER BY n", *form)
-    assert answer.code == 0 and "<drug>" in answer.out and "6" in answer.out
-    assert "only the first 2 rows" in pvstream("query", "SELECT * FROM pairs", "--limit", "2", *form).err
-    assert pvstream("query", "DROP TABLE pairs", *form).code == 1
+    for form in ((), ("--json",), ("--csv",)):
+        answer = pvstream("query", "SELECT drug, count(*) AS n FROM pairs GROUP BY drug ORDER BY n", *form)
+        assert answer.code == 0 and "<drug>" in answer.out and "6" in answer.out
+        assert "only the first 2 rows" in pvstream("query", "SELECT * FROM pairs", "--limit", "2", *form).err
+        assert pvstream("query", "DROP TABLE pairs", *form).code == 1
     folder = tmp_path / "parquet"
     assert "906 rows of reports" in pvstream("export", folder).out
     names = {path.relative_to(folder).parts[:2] for path in folder.rglob("*.parquet")}

@@ -16,24 +16,8 @@ from streams.signals.statistics.tables import Counts, counts_of
 
 #: The 17 reports of openEBGM's vignette: drug and event of each.
 REPORTS = [
-    "B1",
-    "A1",
-    "B2",
-    "A1",
-    "A1",
-    "A1",
-    "A2",
-    "A2",
-    "A1",
-    "A2",
-    "A2",
-    "B2",
-    "B1",
-    "B2",
-    "B1",
-    "B2",
-    "C1",
-]
+    "B1", "A1", "B2", "A1", "A1", "A1", "A2", "A2", "A1", "A2", "A2", "B2", "B1", "B2", "B1", "B2", "C1",
+]  # fmt: skip
 cells = st.tuples(*[st.integers(0, 10_000)] * 4).filter(lambda t: t[0] + t[1] > 0 and t[2] + t[3] > 0)
 
 
@@ -45,8 +29,7 @@ def published() -> tuple[list[str], Counts]:
 
 def test_the_toy_table_of_openebgm() -> None:
     names, counts = published()
-    assert names == ["A1", "A2", "B1", "B2", "C1",
-]  # fmt: skip
+    assert names == ["A1", "A2", "B1", "B2", "C1"]
     np.testing.assert_array_equal(counts.n, [5, 4, 3, 4, 1])
     np.testing.assert_allclose(
         counts.expected, [4.7647059, 4.2352941, 3.7058824, 3.2941176, 0.5294118], atol=5e-8
