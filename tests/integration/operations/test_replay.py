@@ -105,10 +105,10 @@ def groups(settings: Settings) -> dict[str, dict[Any, Any]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("topic", "n"), [(POSTS, 60), (SENTENCES, 40)])
 def test_two_replays_of_a_range_give_the_same_bytes_and_write_nothing_to_the_broker(
-    settings: Settings, models: Mapping[str, Loaded], topic: Topic[Any], n: int
+    settings: Settings, models: Mapping[str, Loaded]
 ) -> None:
+    topic, n = SENTENCES, 40
     before = groups(settings)
     assert list(before) == ["pv-live"]
     chains, lines = [], []

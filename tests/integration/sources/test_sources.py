@@ -46,22 +46,6 @@ def test_deleted_posts_are_gone_from_events_and_from_the_store(bootstrap: str) -
     assert {name: figures[name] for name in ERRORS} == dict.fromkeys(ERRORS, 0)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
-        (["x"], "needs a bearer token in PV_X_TOKEN_FILE"),
-        (["mastodon"], "needs a server"),
-        (["rss"], "needs at least one feed"),
-        (["telex"], "'telex' is none of bluesky, x, mastodon, rss, ndjson"),
-    ],
-)
-def test_what_is_missing_is_said_in_one_line(bootstrap: str, arguments: list[str], reason: str) -> None:
-    answer = processes.forked_command("source", *arguments, env=processes.environment(bootstrap, 0))
-    assert answer.returncode == 2
-    assert [line for line in answer.stderr.splitlines() if reason in line]
-    assert "Traceback" not in answer.stderr
-
-
 def test_the_terms_of_x_are_stated_at_the_start_and_no_output_quotes_a_post_or_a_token(
     bootstrap: str, tmp_path: Path
 ) -> None:

@@ -148,27 +148,6 @@ def test_a_store_whose_next_message_is_gone_reads_what_the_topic_still_has(site:
     assert "the topic was created again" in site.log.read_text()
 
 
-def test_a_topic_that_was_created_again_and_has_grown_is_not_continued_in_its_middle(site: Site) -> None:
-    database, client = site.env["PV_DATABASE"], processes.admin(site.kafka.bootstrap)
-
-    def made(tag: str, n: int) -> list[Inbound]:
-        return [Inbound("events", 0, 0, b"%d" % i, encode(report(f"{tag}{i}", i)), 0.0) for i in range(n)]
-
-    with site.running("store") as store:
-        produce(site.kafka, made("before", 40))
-        processes.wait_until(lambda: stored(database) == 40, "the first ones in the store")
-        store.send_signal(signal.SIGSTOP)
-        client.delete_topics(["events"])["events"].result()
-        processes.create_topics(site.settings)
-        produce(site.kafka, made("after", 400))
-        store.send_signal(signal.SIGCONT)
-        assert store.wait(60) == 1
-    assert "the topic was created again" in site.log.read_text()
-    assert ids(database) == {f"before{i}" for i in range(40)}
-    site.must("store", "--accept-topics", "--until-end")
-    assert len(ids(database)) == 440
-
-
 def test_a_store_waits_for_a_broker_that_is_away(site: Site) -> None:
     database = site.env["PV_DATABASE"]
     made = [Inbound("events", 0, 0, b"r%d" % i, encode(report(f"r{i}", i)), 0.0) for i in range(20)]

@@ -110,7 +110,7 @@ def test_of_twelve_processes_that_are_started_without_a_broker_none_ends_and_all
     assert site.count("posts") == POSTS
 
 
-@pytest.mark.parametrize("command", ["worker", "up", "store", "source", "web"])
+@pytest.mark.parametrize("command", ["worker", "store", "source", "web"])
 def test_a_process_that_waits_for_the_broker_ends_when_it_is_told_to(tiny_site: Site, command: str) -> None:
     site = tiny_site
     (arguments, *_) = [line for line in commands(site.folder) if line[0] == command]

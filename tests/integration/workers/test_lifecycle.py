@@ -7,7 +7,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import shutil
 import subprocess
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -151,33 +150,6 @@ def roll_back(site: Site, version: str) -> None:
     assert [(r["version"], r["where"], len(r["workers"])) for r in live] == [(version, "bundled", 1)]
     again = processes.forked_command("rollback", "ner", version, env=site.env)
     assert (again.returncode, "live already" in again.stderr) == (1, True)
-
-
-def test_a_store_that_is_absent_at_the_start_is_used_when_it_is_there(site: Site, other: Release) -> None:
-    announcement = Announcement(
-        task="ner", version=other.version, reason="publish", announced_at=datetime.now(UTC)
-    )
-    asyncio.run(announcements.send(site.settings, "ner", announcement))
-    with site.running("worker", "--stage", "ner") as worker:
-        site.wait_ready()
-        assert site.live("ner")["version"] == bundled("ner").name
-        assert site.live("ner")["refused"]["passing"]
-        assert site.metric('pv_release_fallback{task="ner"}') == 1
-        n = site.produce_samples("posts")
-        site.wait_count(n, "mentions")
-        deliver(other, site.settings.store)
-        site.wait_live("ner", other.version)
-        assert site.live("ner")["refused"] is None
-        assert site.metric('pv_release_fallback{task="ner"}') == 0
-        stop(worker)
-    # It has kept a copy of what it ran.
-    shutil.rmtree(site.settings.store)
-    with site.running("worker", "--stage", "ner") as worker:
-        site.wait_ready()
-        assert site.live("ner")["version"] == other.version
-        assert site.live("ner")["refused"] is None
-        assert site.metric('pv_release_fallback{task="ner"}') == 0
-        stop(worker)
 
 
 def test_a_worker_waits_while_the_broker_is_unavailable(tiny_site: Site) -> None:

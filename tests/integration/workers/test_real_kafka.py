@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections import defaultdict
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -128,33 +127,6 @@ def test_a_topic_that_is_created_again_is_read_from_its_beginning(tiny_site: Sit
     assert "begins again at offset 0" in site.log.read_text()
 
 
-def test_bad_bytes_in_a_topic_become_dead_letters_and_the_rest_is_processed(tiny_site: Site) -> None:
-    site = tiny_site
-    bad = [
-        b"",
-        b"no json",
-        b"\xff\xfe\xfd",
-        b'{"id": 1.5, "text": "x"}',
-        b'{"id": "a", "text": "\\ud83d"}',
-        b"[" * 5000,
-    ]
-    good = sample("questions", 20)
-    mixed = [*good[:10], *((f"bad-{i}".encode(), value) for i, value in enumerate(bad)), *good[10:]]
-    site.produce("questions", mixed)
-    with site.running("worker", "--stage", "summarization"):
-        site.wait_count(len(mixed), "summaries", "questions.dead")
-    for message in site.read_all("summaries"):
-        received = datetime.fromisoformat(orjson.loads(message.value)["received_at"])
-        assert abs(received.timestamp() - message.timestamp / 1000) < 300, "the source record's own time"
-    dead = site.read_all("questions.dead")
-    assert sorted(m.value for m in dead) == sorted(bad)
-    for message in dead:
-        headers = {name: value.decode() for name, value in message.headers}
-        assert headers["pv-reason"] == "bad_record"
-        assert headers["pv-stage"] == "summarization"
-        assert headers["pv-topic"] == "questions"
-
-
 def test_every_client_uses_tls_and_its_password(kafka: LocalKafka, tmp_path: Path, pinned: str) -> None:
     env = processes.environment(
         kafka.secure_bootstrap,
@@ -201,6 +173,14 @@ def test_topics_are_created_with_the_partitions_and_settings_of_the_table_and_on
     again = processes.forked_command("topics", "--create", env=env)
     assert again.returncode == 0
     assert "created" not in again.stdout and "missing" not in again.stdout
+    # What differs and is harmless is named.
+    answer = processes.forked_command("topics", env=env | {"PV_REPLICATION": "3", "COLUMNS": "200"})
+    assert answer.returncode == 0, answer.stdout
+    lines = [line for line in answer.stdout.splitlines() if " expected " in line]
+    assert {"posts: replication is 1, expected 3", "posts: min.insync.replicas is 1, expected 2"} <= set(
+        lines
+    )
+    assert len(lines) == 2 * len(TOPICS)
 
     async def described() -> tuple[dict[str, int], dict[str, dict[str, str]]]:
         admin = AIOKafkaAdminClient(bootstrap_servers=kafka.bootstrap)
@@ -260,27 +240,3 @@ def test_topics_names_every_difference_and_fails_where_the_pipeline_cannot_work(
         ("mentions: min.insync.replicas is 2, expected 1", "there are only 1 replicas"),
     ):
         assert any(line.startswith(start) and line.endswith(problem) for line in lines), (start, lines)
-
-
-def test_topics_succeeds_where_only_harmless_properties_differ(kafka: LocalKafka) -> None:
-    env = processes.environment(kafka.bootstrap, processes.free_port(), COLUMNS="200")
-    assert processes.forked_command("topics", "--create", env=env).returncode == 0
-    answer = processes.forked_command("topics", env=env | {"PV_REPLICATION": "3"})
-    assert answer.returncode == 0, answer.stdout
-    lines = [line for line in answer.stdout.splitlines() if " expected " in line]
-    assert "posts: replication is 1, expected 3" in lines
-    assert "posts: min.insync.replicas is 1, expected 2" in lines
-    assert len(lines) == 2 * len(TOPICS)
-
-
-def test_ingest_sends_good_lines_and_refuses_others_by_number_and_tail_shows_them(
-    site: Site, tmp_path: Path
-) -> None:
-    file = tmp_path / "posts.jsonl"
-    file.write_bytes(b'{"id": "a", "text": "one"}\nno json\n{"id": "b", "text": "two"}\n')
-    answer = processes.forked_command("ingest", "posts", str(file), env=site.env)
-    assert answer.returncode == 1
-    assert "line 2 refused" in answer.stderr
-    assert "2 sent and confirmed, 1 lines refused" in answer.stderr
-    shown = site.must("tail", "posts", "--from-beginning", "--count", "2", "--json")
-    assert {orjson.loads(line)["id"] for line in shown.splitlines()} == {"a", "b"}

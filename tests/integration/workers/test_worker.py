@@ -14,11 +14,9 @@ from pathlib import Path
 
 import orjson
 import pytest
-from aiokafka import AIOKafkaProducer
 
 from streams import metrics
 from streams.agents import ner
-from streams.broker.consumer import running_client
 from streams.broker.embedded import EmbeddedBroker
 from streams.cli.feed import arrivals
 from streams.cli.ingest import Sender
@@ -127,25 +125,6 @@ async def test_an_output_may_be_as_large_as_is_set() -> None:
                 await sender.send("posts", Report(id="a", text="fine"))
             while processes.count(broker.bootstrap, "mentions") == 0:  # noqa: ASYNC110
                 await asyncio.sleep(0.1)
-
-
-async def test_a_trace_context_passes_through_a_worker() -> None:
-    trace = [("traceparent", b"00-" + b"a" * 32 + b"-" + b"b" * 16 + b"-01"), ("tracestate", b"vendor=1")]
-    with EmbeddedBroker() as broker:
-        settings = Settings(broker=f"kafka://{broker.bootstrap}", http_port=0)
-        worker = Worker((STAGE,), settings)
-        worker.handles["ner"] = Handle(loaded(FakeTagger()))
-        values = (b'{"id": "good", "text": "fine"}', b"{")
-        async with running_client(AIOKafkaProducer(**settings.client())) as producer:
-            for value in values:
-                await producer.send_and_wait("posts", key=b"k", value=value, headers=[*trace, ("own", b"1")])
-        async with worker.running(), asyncio.timeout(60):
-            while processes.count(broker.bootstrap, "mentions", "posts.dead") < len(values):  # noqa: ASYNC110
-                await asyncio.sleep(0.1)
-        (output,) = await asyncio.to_thread(processes.read_all, broker.bootstrap, "mentions")
-        (letter,) = await asyncio.to_thread(processes.read_all, broker.bootstrap, "posts.dead")
-    assert list(output.headers) == trace
-    assert dict(trace).items() <= dict(letter.headers).items()
 
 
 def test_another_process_feeds_an_embedded_broker_without_losing_a_record(

@@ -94,7 +94,11 @@ status --worker nonsense | releases --worker nonsense
 terminology nosuch | demo --column x --input posts=LICENSE
 web --terminology /nonexistent | web --terminology LICENSE | signals --source nosuch | forget
 signals --level nosuch | signals --criterion nosuch | signals --until nosuch | signals --html docs
-source nosuch | source rss | source rss --feed nonsense | source mastodon | demo --source mastodon
+source x -> needs a bearer token in PV_X_TOKEN_FILE
+source mastodon -> needs a server
+source rss -> needs at least one feed
+source telex -> 'telex' is none of bluesky, x, mastodon, rss, ndjson
+source rss --feed nonsense | demo --source mastodon
 source bluesky --topic nosuch | demo --source nosuch | demo --source bluesky --input posts=LICENSE
 demo --input nosuch=LICENSE | demo --input posts=/nonexistent | ingest nosuch -
 demo --encoding nosuch --input posts=LICENSE | ingest posts /nonexistent | reviews | reviews nosuch
