@@ -11,19 +11,17 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from models.loading import Loaded
 from streams import metrics
-from streams.aggregate import without_text
-from streams.batch.decoding import Decoded, bounded_batches, decode_record
-from streams.batch.provenance import Maker, with_provenance
 from streams.broker.trace_context import trace_headers
-from streams.codec import encode
 from streams.dead_letters.headers import Fault, dead_letter, describe_error
+from streams.items import Item, bounded_batches, decoded, finished
 from streams.order import tombstone_headers
+from streams.provenance import Maker
 from streams.records import Headers, Inbound, Report
 from streams.topics import Topic
 
@@ -47,17 +45,6 @@ class Stage(Generic[In, Out]):
     """Updates the stage's own counters with the outputs of a batch, after they are sent."""
     prepare: Callable[[], None] | None = None
     """Loads what `predict` needs beside the model, so that no inference has to, whose time is limited."""
-
-
-@dataclass(frozen=True, slots=True)
-class Processed:
-    """A source record, its report and the output of the live model; both are None for a tombstone. The output
-    has its text, also where that must not be kept: it is to be compared, and written nowhere.
-    """
-
-    record: Inbound
-    report: Any
-    output: Any
 
 
 class StageBroken(RuntimeError):
@@ -96,8 +83,10 @@ class Ports(Protocol):
     async def ack(self, record: Inbound, /) -> None:
         """Acknowledges a source record."""
 
-    def observe(self, processed: Sequence[Processed], /) -> None:
-        """Receives a batch after its outputs are handed to the producer; must neither wait nor raise."""
+    def observe(self, done: Sequence[Item], /) -> None:
+        """Receives the outputs and the tombstones of a batch after they are handed to the producer; must
+        neither wait nor raise.
+        """
 
 
 class _Turn:
@@ -126,18 +115,18 @@ async def run_stage(stage: Stage[Any, Any], batches: AsyncIterator[Sequence[Inbo
     free = asyncio.Semaphore(ports.workers)
     turns: deque[_Turn] = deque()
     before = _Turn.past()
+    run = _Run(stage, ports)
     try:
         # The task group cancels the wait for the next batch as soon as a batch fails.
         async with asyncio.TaskGroup() as group:
             await free.acquire()
             async for records in batches:
-                decoded = [decode_record(stage.source, record) for record in records]
-                for batch in bounded_batches(decoded, ports.batch_characters):
+                items = [decoded(stage.source, record) for record in records]
+                for batch in bounded_batches(items, ports.batch_characters):
+                    turn = _Turn()
                     # The model is taken here, in the order of the batches: no batch has an older one than a
                     # batch before it.
-                    work = _Work(stage, batch, ports.snapshot(), ports)
-                    turn = _Turn()
-                    group.create_task(work.run(before, turn, free))
+                    group.create_task(run.batch(batch, ports.snapshot(), before, turn, free))
                     before = turn
                     turns.append(turn)
                     if len(turns) >= 2 * ports.workers:
@@ -148,29 +137,26 @@ async def run_stage(stage: Stage[Any, Any], batches: AsyncIterator[Sequence[Inbo
 
 
 @dataclass(frozen=True, slots=True)
-class _Work:
-    """A batch with the model that it has from its inference to its outputs."""
+class _Run:
+    """A stage at work: the road of each of its batches."""
 
     stage: Stage[Any, Any]
-    batch: Sequence[Decoded]
-    loaded: Loaded
     ports: Ports
 
-    @property
-    def records(self) -> list[Inbound]:
-        return [one.record for one in self.batch]
-
-    async def run(self, before: _Turn, turn: _Turn, free: asyncio.Semaphore) -> None:
+    async def batch(
+        self, batch: Sequence[Item], loaded: Loaded, before: _Turn, turn: _Turn, free: asyncio.Semaphore
+    ) -> None:
         """Infers, and releases `free`; then sends and acknowledges, each after the batch before has."""
+        records = [item.record for item in batch]
         try:
-            predictions = await self._infer()
+            answered = await self._infer(batch, records, loaded)
         except Exception:
             await before.acknowledged.wait()
             raise
         free.release()
         await before.sent.wait()
-        owned = await self.ports.owns(self.records)
-        deliveries = await self._send(iter(predictions)) if owned else []
+        owned = await self.ports.owns(records)
+        deliveries = await self._send(answered, loaded) if owned else []
         turn.sent.set()
         if owned:
             started = time.perf_counter()
@@ -180,118 +166,105 @@ class _Work:
             metrics.FENCED.labels(self.stage.name).inc()
         await before.acknowledged.wait()
         if owned:
-            await self._acknowledge()
+            await self._acknowledge(records)
         turn.acknowledged.set()
 
-    async def _infer(self) -> list[Any]:
-        """A prediction or a fault for each report of the batch."""
+    async def _infer(self, batch: Sequence[Item], records: Sequence[Inbound], loaded: Loaded) -> list[Item]:
+        """The batch with an output or a fault for each report."""
         name = self.stage.name
-        metrics.BATCH.labels(name).observe(len(self.batch))
-        reports = [r for _, r in self.batch if r is not None and not isinstance(r, Fault)]
+        metrics.BATCH.labels(name).observe(len(batch))
+        readable = [item for item in batch if item.report is not None]
         started = time.perf_counter()
-        predictions = await self._predict_each(reports) if reports else []
+        answered = iter(await self._predicted(readable, records, loaded) if readable else ())
         metrics.INFER.labels(name).observe(time.perf_counter() - started)
-        return predictions
+        return [item if item.report is None else next(answered) for item in batch]
 
-    async def _send(self, predictions: Iterator[Any]) -> list[Awaitable[Any]]:
-        """Sends an output, a tombstone or a dead letter for each record; returns the deliveries in the
-        records' order. A record without key and value is dropped and counted: there is nothing to pass on.
+    async def _predicted(
+        self, items: Sequence[Item], records: Sequence[Inbound], loaded: Loaded
+    ) -> list[Item]:
+        """The items, each with a report, with an output or a fault.
+
+        When the model raises, the items are halved until the record that causes it is alone. Raises
+        StageBroken when the model then fails its canary check too. `records`: of the whole batch.
         """
-        stage, ports, version = self.stage, self.ports, self.loaded.version
-        maker = Maker(stage.name, version, self.loaded.generation, ports.keep_text)
+        try:
+            work = partial(_predict_batch, self.stage, loaded, [item.report for item in items])
+            outputs = await self.ports.infer(work, records)
+        except Exception as error:
+            if len(items) > 1:
+                middle = len(items) // 2
+                first = await self._predicted(items[:middle], records, loaded)
+                return first + await self._predicted(items[middle:], records, loaded)
+            if not await self._passes_canary(records, loaded):
+                raise StageBroken(
+                    f"{self.stage.name} {loaded.version} fails its canary check after {describe_error(error)}"
+                ) from error
+            return [replace(items[0], fault=Fault("poison", describe_error(error)))]
+        return [Item(item.record, item.report, output) for item, output in zip(items, outputs, strict=True)]
+
+    async def _passes_canary(self, records: Sequence[Inbound], loaded: Loaded) -> bool:
+        try:
+            return await self.ports.infer(loaded.passes_canary, records)
+        except Exception:
+            return False
+
+    async def _send(self, answered: Sequence[Item], loaded: Loaded) -> list[Awaitable[Any]]:
+        """Sends an output, a tombstone or a dead letter for each item; returns the deliveries in the items'
+        order. A record without key and value is dropped and counted: there is nothing to pass on.
+        """
+        stage, ports = self.stage, self.ports
         deliveries: list[Awaitable[Any]] = []
-        processed = []
-        for record, report in self.batch:
-            if report is None:
-                deliveries += await _pass_tombstone(stage, record, ports)
-                if record.key is not None:
-                    processed.append(Processed(record, None, None))
-                continue
-            result = report if isinstance(report, Fault) else next(predictions)
-            output = result
-            if not isinstance(result, Fault):
-                done = Processed(record, report, result)
-                output = _finished(done, maker, ports.max_output_bytes)
-            if isinstance(output, Fault):
-                deliveries.append(await _send_dead_letter(stage, record, output, version, ports))
-                continue
-            headers = trace_headers(record.headers)
-            delivery = await ports.send(stage.sink.name, output.record.id.encode(), output.value, headers)
-            deliveries.append(delivery)
-            processed.append(Processed(record, report, output.record))
-        outputs = [p.output for p in processed if p.output is not None]
+        done = []
+        for item in self._finished(answered, loaded):
+            if item.fault is not None:
+                deliveries.append(await self._send_dead_letter(item.record, item.fault, loaded.version))
+            elif item.value is not None:
+                headers = trace_headers(item.record.headers)
+                key = item.output.id.encode()
+                deliveries.append(await ports.send(stage.sink.name, key, item.value, headers))
+                done.append(item)
+            elif item.record.key is not None:
+                deliveries.append(await self._pass_tombstone(item.record))
+                done.append(item)
+            else:
+                metrics.RECORDS.labels(stage.name, "dropped").inc()
+        outputs = [item.output for item in done if item.output is not None]
         metrics.RECORDS.labels(stage.name, "sent").inc(len(outputs))
         if stage.count is not None:
             stage.count(outputs)
-        ports.observe(processed)
+        ports.observe(done)
         return deliveries
 
-    async def _acknowledge(self) -> None:
+    def _finished(self, answered: Sequence[Item], loaded: Loaded) -> Iterator[Item]:
+        maker = Maker(self.stage.name, loaded.version, loaded.generation)
+        keep_text, limit = self.ports.keep_text, self.ports.max_output_bytes
+        for item in answered:
+            is_answered = item.report is not None and item.fault is None
+            yield finished(item, maker, keep_text=keep_text, limit=limit) if is_answered else item
+
+    async def _pass_tombstone(self, record: Inbound) -> Awaitable[Any]:
+        """Passes the deletion of a report (a key without a value) on to the sink, with its origin."""
+        headers = [*tombstone_headers(self.stage.source, record), *trace_headers(record.headers)]
+        delivery = await self.ports.send(self.stage.sink.name, record.key, None, headers)
+        metrics.RECORDS.labels(self.stage.name, "tombstone").inc()
+        return delivery
+
+    async def _send_dead_letter(self, record: Inbound, fault: Fault, version: str) -> Awaitable[Any]:
+        metrics.DEAD_LETTERS.labels(self.stage.name, fault.reason).inc()
+        metrics.RECORDS.labels(self.stage.name, "dead").inc()
+        letter = dead_letter(record, self.stage.name, fault, version)
+        return await self.ports.send(
+            self.stage.source.dead_letters.name, letter.key, letter.value, letter.headers
+        )
+
+    async def _acknowledge(self, records: Sequence[Inbound]) -> None:
         now = time.time()
         latency = metrics.LATENCY.labels(self.stage.name)
-        for record in self.records:
+        for record in records:
             await self.ports.ack(record)
             # One without a time stamp has -1 ms: its age is not known.
             if record.timestamp > 0:
                 latency.observe(max(0.0, now - record.timestamp))
-
-    async def _predict_each(self, reports: Sequence[Any]) -> list[Any]:
-        """An output or a fault for each report.
-
-        When the model raises, the batch is halved until the record that causes it is alone. Raises
-        StageBroken when the model then fails its canary check too.
-        """
-        stage, loaded = self.stage, self.loaded
-        try:
-            work = partial(_predict_batch, stage, loaded, reports)
-            outputs = await self.ports.infer(work, self.records)
-        except Exception as error:
-            if len(reports) > 1:
-                middle = len(reports) // 2
-                first = await self._predict_each(reports[:middle])
-                return first + await self._predict_each(reports[middle:])
-            if not await self._passes_canary():
-                raise StageBroken(
-                    f"{stage.name} {loaded.version} fails its canary check after {describe_error(error)}"
-                ) from error
-            return [Fault("poison", describe_error(error))]
-        return list(outputs)
-
-    async def _passes_canary(self) -> bool:
-        try:
-            return await self.ports.infer(self.loaded.passes_canary, self.records)
-        except Exception:
-            return False
-
-
-class _Output(NamedTuple):
-    record: Any
-    """As the model made it."""
-    value: bytes
-    """As it is sent: without its text where that must not be kept."""
-
-
-def _finished(result: Processed, maker: Maker, max_bytes: int) -> _Output | Fault:
-    """The output as it is sent, or the fault with which its source record becomes a dead letter."""
-    try:
-        output = with_provenance(result.output, result.report, maker._replace(keep_text=True), result.record)
-        value = encode(output if maker.keep_text else without_text(output))
-    except Exception as error:
-        return Fault("not_encodable", describe_error(error))
-    if len(value) > max_bytes:
-        return Fault("output_too_large", f"{len(value)} bytes, the limit is {max_bytes}")
-    return _Output(output, value)
-
-
-async def _pass_tombstone(stage: Stage[Any, Any], record: Inbound, ports: Ports) -> list[Awaitable[Any]]:
-    """Passes the deletion of a report (a key without a value) on to the sink, with its origin."""
-    if record.key is None:
-        metrics.RECORDS.labels(stage.name, "dropped").inc()
-        return []
-    headers = [*tombstone_headers(stage.source, record), *trace_headers(record.headers)]
-    delivery = await ports.send(stage.sink.name, record.key, None, headers)
-    metrics.RECORDS.labels(stage.name, "tombstone").inc()
-    return [delivery]
 
 
 def _predict_batch(stage: Stage[Any, Any], loaded: Loaded, reports: Sequence[Any]) -> Sequence[Any]:
@@ -299,12 +272,3 @@ def _predict_batch(stage: Stage[Any, Any], loaded: Loaded, reports: Sequence[Any
     if len(outputs) != len(reports):
         raise RuntimeError(f"{len(outputs)} outputs for {len(reports)} reports")
     return outputs
-
-
-async def _send_dead_letter(
-    stage: Stage[Any, Any], record: Inbound, fault: Fault, version: str, ports: Ports
-) -> Awaitable[Any]:
-    metrics.DEAD_LETTERS.labels(stage.name, fault.reason).inc()
-    metrics.RECORDS.labels(stage.name, "dead").inc()
-    letter = dead_letter(record, stage.name, fault, version)
-    return await ports.send(stage.source.dead_letters.name, letter.key, letter.value, letter.headers)

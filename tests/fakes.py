@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from models.loading import Loaded
 from models.types import Mention
+from streams.items import Item
 from streams.records import Headers, Inbound
-from streams.stage import Processed
 
 T = TypeVar("T")
 
@@ -50,7 +50,7 @@ class FakePorts:
         self.acked: list[int] = []
         self.failing_topics: set[str] = set()
         self.hold: asyncio.Event | None = None
-        self.observed: list[Processed] = []
+        self.observed: list[Item] = []
         self.lost: set[int] = set()
         """Offsets of records that belong to another process after inference."""
 
@@ -77,8 +77,8 @@ class FakePorts:
         self.acked.append(record.offset)
         self.log.append(f"ack {record.offset}")
 
-    def observe(self, processed: Sequence[Processed]) -> None:
-        self.observed += processed
+    def observe(self, done: Sequence[Item]) -> None:
+        self.observed += done
 
     async def _deliver(self, topic: str) -> None:
         if self.hold is not None:

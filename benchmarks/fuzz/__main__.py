@@ -26,8 +26,9 @@ from models.loading import Loaded
 from streams import metrics
 from streams.agents.pipeline import STAGES
 from streams.dead_letters.headers import Reason, place_of
+from streams.items import Item
 from streams.records import Headers, Inbound
-from streams.stage import Processed, Stage, run_stage
+from streams.stage import Stage, run_stage
 from streams.topics import INPUTS
 from training.common.program_help import run_program
 
@@ -117,7 +118,7 @@ class Ledger:
     async def ack(self, record: Inbound) -> None:
         self.acknowledged.append(record.offset)
 
-    def observe(self, processed: Sequence[Processed]) -> None:
+    def observe(self, done: Sequence[Item]) -> None:
         """No shadow and no drift here."""
 
 

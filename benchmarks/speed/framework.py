@@ -22,11 +22,11 @@ from aiokafka import AIOKafkaProducer, TopicPartition
 
 from models.loading import Loaded
 from streams.app.ports import FIRST_BATCH
-from streams.batch.decoding import decode_record
-from streams.batch.provenance import Maker, with_provenance
 from streams.broker.consumer import kafka_consumer, running_client
 from streams.cli.demo.run import samples
 from streams.codec import encode
+from streams.items import decoded
+from streams.provenance import Maker, with_provenance
 from streams.records import Inbound, Report, TaggedReport, extend
 from streams.rollout.handle import Handle
 from streams.settings import Settings
@@ -122,7 +122,7 @@ def same_records(meter: Meter, messages: list[Any]) -> list[Record]:
     """The outputs of a batch, made with the functions of the stage."""
     maker = Maker("ner", VERSION, 0)
     inbound = [Inbound(m.topic, m.partition, m.offset, m.key, m.value, m.timestamp / 1000) for m in messages]
-    reports = [decode_record(POSTS, one).report for one in inbound]
+    reports = [decoded(POSTS, one).report for one in inbound]
     outputs = meter.predict(None, reports)
     made = [with_provenance(o, r, maker, i) for o, r, i in zip(outputs, reports, inbound, strict=True)]
     return [(one.id.encode(), encode(one)) for one in made]

@@ -16,10 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.speed.setup import Setup
-from streams.agents.pipeline import STAGES
+from streams.agents.pipeline import STAGES, stages_from
 from streams.codec import encode
-from streams.replay.run import stages_from
-from streams.topics import by_name
 
 #: Lines that are not valid reports.
 BROKEN: list[bytes] = [
@@ -102,7 +100,7 @@ def _growth(setup: Setup) -> list[float]:
     """Size of each report of several stages in all topics together over its size on arrival."""
     factors = []
     for topic in setup.lines:
-        chain = stages_from(by_name(topic))
+        chain = stages_from(topic)
         if len(chain) == 1:
             continue
         read = [setup.before[topic, stage.name] for stage in chain]

@@ -11,16 +11,14 @@ from typing import Any
 from benchmarks.speed.timing import chunks, side_by_side
 from models import language
 from models.loading import Loaded
-from streams.agents.pipeline import STAGES
+from streams.agents.pipeline import STAGES, stages_from
 from streams.cli.demo.run import samples
 from streams.codec import decode
 from streams.inference import default_workers
 from streams.records import Report
-from streams.replay.run import stages_from
 from streams.rollout.handle import load_task
 from streams.settings import Settings
 from streams.stage import Stage
-from streams.topics import by_name
 
 BATCH = Settings.model_fields["batch"].default
 
@@ -76,9 +74,7 @@ class Setup:
 
     @property
     def texts(self) -> list[str]:
-        return [
-            r.text for topic in self.lines for r in self.before[topic, stages_from(by_name(topic))[0].name]
-        ]
+        return [r.text for topic in self.lines for r in self.before[topic, stages_from(topic)[0].name]]
 
     @property
     def number_format(self) -> str:
@@ -95,7 +91,7 @@ class Setup:
         found: dict[tuple[str, str], Sequence[Any]] = {}
         for topic, lines in self.lines.items():
             records: Sequence[Any] = [decode(Report, line) for line in lines]
-            for stage in stages_from(by_name(topic)):
+            for stage in stages_from(topic):
                 found[topic, stage.name] = records
                 records = self.answers(topic, stage, records)
         return found

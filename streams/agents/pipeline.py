@@ -7,7 +7,17 @@ from typing import Any
 from models import language
 from streams.agents import acronym, ner, normalization, relation, summarization
 from streams.stage import Stage
-from streams.topics import EVENTS, EXPANDED, MENTIONS, POSTS, QUESTIONS, SENTENCES, SUMMARIES, Topic
+from streams.topics import (
+    EVENTS,
+    EXPANDED,
+    MENTIONS,
+    POSTS,
+    QUESTIONS,
+    SENTENCES,
+    SUMMARIES,
+    Topic,
+    TopicsError,
+)
 
 STAGES: tuple[Stage[Any, Any], ...] = (
     Stage("ner", POSTS, MENTIONS, ner.predict, ner.count, language.load),
@@ -27,3 +37,15 @@ def stage_named(name: str) -> Stage[Any, Any]:
         if stage.name == name:
             return stage
     raise KeyError(f"no stage {name!r}; the stages are {', '.join(s.name for s in STAGES)}")
+
+
+def stages_from(topic: str) -> tuple[Stage[Any, Any], ...]:
+    """The stages that records of a topic pass, in order; raises TopicsError where no stage reads it."""
+    by_source = {stage.source.name: stage for stage in STAGES}
+    passed: list[Stage[Any, Any]] = []
+    while topic in by_source:
+        passed.append(by_source[topic])
+        topic = passed[-1].sink.name
+    if not passed:
+        raise TopicsError(f"no stage reads {topic}; there are {', '.join(by_source)}")
+    return tuple(passed)

@@ -13,12 +13,12 @@ import faust
 from models.loading import Loaded
 from streams.app.record_queue import RecordQueue
 from streams.inference import InferenceWorkers
+from streams.items import Item
 from streams.monitoring.drift import Drift
 from streams.monitoring.progress import Progress
 from streams.records import Headers, Inbound
 from streams.rollout.handle import Handle
 from streams.settings import Settings
-from streams.stage import Processed
 from streams.topics import broker_name, table_name
 
 T = TypeVar("T")
@@ -115,10 +115,10 @@ class FaustPorts:
         if record.deaths:
             await asyncio.to_thread(self._progress.in_flight.forget, self._progress.stage, record)
 
-    def observe(self, processed: Sequence[Processed]) -> None:
+    def observe(self, done: Sequence[Item]) -> None:
         if self.handle.shadow is not None:
-            self.handle.shadow.offer(processed)
-        self._drift.offer(processed, self.handle.current)
+            self.handle.shadow.offer(done)
+        self._drift.offer(done, self.handle.current)
 
     async def batches(self, size: int, wait: float) -> AsyncIterator[Sequence[Inbound]]:
         """Batches of up to `size` source records, each after at most `wait` seconds and an admission to

@@ -57,9 +57,9 @@ def annotate(
     reading = how_to_read(column, encoding, day_first, rejected)
     settings = read_settings()
     from streams.cli.annotated_output import writing
-    from streams.library import load, stages_of
+    from streams.library import load, stages_from
 
-    if other := chosen.keys() - {stage.name for stage in stages_of(topic)}:
+    if other := chosen.keys() - {stage.name for stage in stages_from(topic)}:
         raise typer.BadParameter(f"{min(other)} does not read {topic}", param_hint="--release")
     run = _Run(load(topic, releases=chosen, settings=settings), reading, limit)
     with writing(output, form, topic) as write:
@@ -91,9 +91,9 @@ class _Run:
 
     def records(self, file: str) -> Iterator[Sequence[Report]]:
         """The records of a batch at a time; raises UnreadableFile."""
+        from streams.agents.annotator import BATCH
         from streams.cli.refusals import RejectedFile
         from streams.input_rows import Refusal, RowReader
-        from streams.library import BATCH
         from streams.pipe import standard_input
 
         source = standard_input() if file == "-" else Path(file)

@@ -14,9 +14,9 @@ from typing import IO, Any, Literal
 import duckdb
 
 from models.releases.store import sync
-from streams.aggregate import without_text
 from streams.codec import encode
 from streams.order import Revision
+from streams.provenance import without_text
 from streams.records import Report, Summary
 from streams.store.csv_line import csv_line, no_formula
 from streams.store.duckdb_file import insert

@@ -25,8 +25,8 @@ from models.drift import (
 )
 from models.loading import Loaded
 from streams import metrics
+from streams.items import Item
 from streams.rollout.shadow import is_chosen
-from streams.stage import Processed
 
 log = logging.getLogger(__name__)
 #: Records of the window, and the values of a feature below which nothing is said: with 200 values in ten bins
@@ -93,12 +93,12 @@ class Drift:
         together: int = TOGETHER,
     ) -> None:
         self._stage, self._share, self._run, self._together = stage, share, run, together
-        self._chosen: list[Processed] = []
+        self._chosen: list[Item] = []
         self._version = ""
         self._window: Window | None = None
         self._measuring: asyncio.Task[None] | None = None
 
-    def offer(self, processed: Sequence[Processed], loaded: Loaded) -> None:
+    def offer(self, done: Sequence[Item], loaded: Loaded) -> None:
         """Receives the records of a batch that `loaded` has answered; neither waits nor raises."""
         if loaded.version != self._version:
             self._begin(loaded)
@@ -106,7 +106,7 @@ class Drift:
             return
         self._chosen += [
             p
-            for p in processed
+            for p in done
             if p.report is not None
             and is_chosen(p.report.id, self._share)
             and p.output.releases.get(self._stage) == self._version
@@ -126,7 +126,7 @@ class Drift:
             with suppress(KeyError):
                 gauge.remove(self._stage)
 
-    async def _measure(self, chosen: Sequence[Processed], loaded: Loaded, window: Window) -> None:
+    async def _measure(self, chosen: Sequence[Item], loaded: Loaded, window: Window) -> None:
         model: Any = loaded.model
         try:
             features = await self._run(partial(text_features, model.encoder, [p.report.text for p in chosen]))

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from models.loading import Loaded
-from streams.agents.pipeline import STAGES
+from streams.agents.pipeline import stages_from
 from streams.broker.ranges import Progress
 from streams.codec import decode
+from streams.items import Item
 from streams.records import Headers, Inbound
-from streams.stage import Processed, Stage, run_stage
-from streams.topics import Topic, TopicsError
+from streams.stage import Stage, run_stage
+from streams.topics import Topic
 
 T = TypeVar("T")
 #: Most characters of the texts of a batch; the answers do not depend on it.
@@ -49,19 +50,6 @@ class ReplayResult:
         return self.outputs if self.whole is None else self.whole
 
 
-def stages_from(topic: Topic[Any]) -> list[Stage[Any, Any]]:
-    """The stages that records of a topic go through, in order; raises TopicsError where no stage reads it."""
-    by_source = {s.source.name: s for s in STAGES}
-    stages: list[Stage[Any, Any]] = []
-    name = topic.name
-    while name in by_source:
-        stages.append(by_source[name])
-        name = stages[-1].sink.name
-    if not stages:
-        raise TopicsError(f"no stage reads {topic.name}; there are {', '.join(by_source)}")
-    return stages
-
-
 async def run_chain(  # noqa: PLR0913  all that a replay depends on
     records: Sequence[Inbound],
     topic: Topic[Any],
@@ -79,7 +67,7 @@ async def run_chain(  # noqa: PLR0913  all that a replay depends on
     stage reads the topic, KeyError where a stage has no model, StageBroken where a model fails its canary
     check.
     """
-    stages = stages_from(topic)
+    stages = stages_from(topic.name)
     records = [r for r in records if r.key is not None or r.value is not None]
     if missing := [s.name for s in stages if s.name not in models]:
         raise KeyError(f"no release for {', '.join(missing)}")
@@ -147,8 +135,8 @@ class _ReplayPorts:
         self._done += 1
         self._progress(self._done, self._total)
 
-    def observe(self, done: Sequence[Processed]) -> None:
-        outputs = [p.output for p in done if p.output is not None]
+    def observe(self, done: Sequence[Item]) -> None:
+        outputs = [item.output for item in done if item.output is not None]
         self.withheld += [o if o.aggregate_only and not self.keep_text else None for o in outputs]
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from models.loading import Loaded
 from models.scores import Comparison
 from models.types import TASKS
-from streams.agents.offline import code_posts
+from streams.agents.annotator import Annotator
+from streams.records import CodedReport, Report
 from streams.rollout.announcing import PARTNER, GateError
 from streams.rollout.opening import load_release
 from streams.settings import Settings
@@ -47,6 +48,15 @@ def score(  # noqa: PLR0913  the options of a command
     model: Any = _together(*loaded) if task == POSTS else loaded[0].model
     version = "+".join(one.version for one in loaded)
     return evaluation.evaluate(task, model, version, data or _NO_DATA, split, limit)
+
+
+def code_posts(
+    tagger: Any, coder: Any, texts: Sequence[str], drugs: Sequence[str | None]
+) -> list[CodedReport]:
+    """One coded report for each post, in order. `drugs`: what the source of each states."""
+    posts = zip(texts, drugs, strict=True)
+    reports = [Report(id=str(i), text=text, drug=drug) for i, (text, drug) in enumerate(posts)]
+    return Annotator.of_models("posts", tagger, coder).predict(reports)
 
 
 def _together(tagger: Loaded, coder: Loaded) -> PostModels:

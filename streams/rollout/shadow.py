@@ -21,20 +21,20 @@ from aiokafka import AIOKafkaProducer
 
 from models.releases.manifest import PassingError
 from streams import metrics
-from streams.aggregate import without_text
-from streams.batch.provenance import Maker, with_provenance
 from streams.broker.client_logs import configure_logging
 from streams.broker.consumer import running_client
 from streams.broker.trace_context import trace_headers
 from streams.codec import encode
 from streams.dead_letters.headers import describe_error
+from streams.items import Item
 from streams.order import tombstone_headers
+from streams.provenance import Maker, with_provenance, without_text
 from streams.records import Headers
 from streams.replay.diff import decisions
 from streams.rollout.announcements import Refusal, is_passing
 from streams.rollout.opening import load_release
 from streams.settings import Settings
-from streams.stage import Processed, Stage
+from streams.stage import Stage
 from streams.topics import broker_name, request_bytes
 
 log = logging.getLogger(__name__)
@@ -64,14 +64,14 @@ class Shadow:
         self.counts = dict.fromkeys(("agreed", "differed", "failed", "skipped"), 0)
         self._stage = stage
         self._settings = settings
-        self._queue: asyncio.Queue[Sequence[Processed]] = asyncio.Queue()
+        self._queue: asyncio.Queue[Sequence[Item]] = asyncio.Queue()
         self._task: asyncio.Task[None] | None = None
 
-    def offer(self, processed: Sequence[Processed]) -> None:
+    def offer(self, done: Sequence[Item]) -> None:
         """Queues the chosen records of a batch, or skips them when too many wait or the candidate is refused;
         but no tombstones while it runs, which delete what the shadow wrote.
         """
-        chosen = [p for p in processed if p.report is None or is_chosen(p.report.id, self.share)]
+        chosen = [p for p in done if p.report is None or is_chosen(p.report.id, self.share)]
         if self.refused is not None or self._queue.qsize() >= MAX_WAITING_BATCHES:
             waiting = [p for p in chosen if p.report is None]
             self._count("skipped", len(chosen) - len(waiting))
@@ -159,7 +159,7 @@ class Shadow:
             log.error("shadow %s is refused: %s", self.version, refusal.reason)
         return refusal
 
-    async def _process(self, batch: Sequence[Processed], candidate: CandidateProcess, producer: Any) -> None:
+    async def _process(self, batch: Sequence[Item], candidate: CandidateProcess, producer: Any) -> None:
         """Sends the candidate's outputs to the shadow topic and compares them with the live ones, and passes
         tombstones on, all in the order of the batch.
         """
@@ -168,7 +168,7 @@ class Shadow:
         if predictions is None:
             self._count("failed", len(reports))
             predictions, reports = [], []
-        maker = Maker(self._stage.name, self.version, self.generation, keep_text=True)
+        maker = Maker(self._stage.name, self.version, self.generation)
         outputs = [
             with_provenance(prediction, p.report, maker, p.record)
             for prediction, p in zip(predictions, reports, strict=True)

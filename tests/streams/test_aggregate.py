@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from models.types import Candidate, Expansion, Mention, ShortQuestion
-from streams.aggregate import without_text
 from streams.codec import decode, encode
+from streams.provenance import without_text
 from streams.records import CodedEvent, CodedReport, Masked, Report, Summary, TaggedReport
 from streams.stage import Stage, run_stage
 from streams.topics import EVENTS, MENTIONS

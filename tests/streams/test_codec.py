@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from models.types import Candidate, Expansion, LongForm, Mention, Neighbour, Relation, ShortQuestion
-from streams.aggregate import without_text
 from streams.codec import BadRecord, adapter, decode, encode, schema
+from streams.provenance import without_text
 from streams.records import (
     MAX_TEXT,
     Announcement,

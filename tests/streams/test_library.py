@@ -8,7 +8,7 @@ import pytest
 
 from streams.cli.demo.run import samples
 from streams.codec import BadRecord
-from streams.library import Annotator, load, stages_of
+from streams.library import Annotator, load
 from streams.records import CodedReport, Summary
 from streams.settings import Settings
 
@@ -60,7 +60,7 @@ def test_sentences_and_questions_have_their_own_stages() -> None:
 def test_no_texts_give_no_records_and_other_topics_are_refused(posts: Annotator) -> None:
     assert posts.predict([]) == []
     with pytest.raises(KeyError, match="they are posts, sentences, questions"):
-        stages_of("events")
+        load("events")
     with pytest.raises(KeyError, match="no stage of questions: ner"):
         load("questions", releases={"ner": "x"}, settings=Settings())
 

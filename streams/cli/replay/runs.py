@@ -14,6 +14,7 @@ from aiokafka import AIOKafkaProducer
 
 from models.loading import Loaded
 from streams import topics
+from streams.agents.pipeline import stages_from
 from streams.broker.consumer import running_client
 from streams.broker.deletions import Place, read_deletions
 from streams.broker.ranges import parse_bound, read_range
@@ -22,7 +23,7 @@ from streams.codec import encode
 from streams.records import Inbound
 from streams.replay.comparison import Chain, Comparison, Source, compare
 from streams.replay.gold import Gold
-from streams.replay.run import run_chain, stages_from
+from streams.replay.run import run_chain
 from streams.rollout.announcements import read_announcements
 from streams.rollout.opening import load_release
 from streams.settings import Settings
@@ -51,7 +52,7 @@ async def run_replays(range_: Range, first: Releases, second: Releases, gold: Go
     """
     settings = broker_settings()
     topic = topics.by_name(range_.topic)
-    tasks = [s.name for s in stages_from(topic)]
+    tasks = [s.name for s in stages_from(topic.name)]
     if unused := sorted((first.keys() | second.keys()) - set(tasks)):
         raise typer.BadParameter(
             f"no record of {topic.name} reaches {', '.join(unused)}; tasks: {', '.join(tasks)}"

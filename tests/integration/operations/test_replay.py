@@ -14,11 +14,12 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 
 from models.loading import Loaded
+from streams.agents.pipeline import stages_from
 from streams.broker.ranges import Bound, parse_bound, read_range
 from streams.codec import encode
 from streams.records import Inbound
 from streams.replay.comparison import Chain, Source, as_json, compare
-from streams.replay.run import ReplayResult, run_chain, stages_from
+from streams.replay.run import ReplayResult, run_chain
 from streams.rollout.handle import load_task
 from streams.settings import Settings
 from streams.topics import POSTS, SENTENCES, Topic, TopicsError
@@ -117,7 +118,7 @@ def test_two_replays_of_a_range_give_the_same_bytes_and_write_nothing_to_the_bro
         assert len(records) == n
         found = replay(records, topic, models)
         lines.append(b"\n".join(encode(r) for r in found.outputs))
-        versions = {s.name: models[s.name].version for s in stages_from(topic)}
+        versions = {s.name: models[s.name].version for s in stages_from(topic.name)}
         chains.append(Chain(versions, found))
     assert lines[0] == lines[1]
     assert chains[0].result.dead == []
@@ -128,7 +129,7 @@ def test_two_replays_of_a_range_give_the_same_bytes_and_write_nothing_to_the_bro
     compared = as_json(compare(Source(topic.name, "beginning", "end", n), chains[0], chains[1]))
     assert (compared["compared"], compared["changed"], compared["agreement"]) == (n, 0, 1.0)
     assert groups(settings) == before
-    ends = [s.sink.name for s in stages_from(topic)]
+    ends = [s.sink.name for s in stages_from(topic.name)]
     assert processes.count(settings.bootstrap[0], *ends) == 0, "nothing is written to the broker"
 
 

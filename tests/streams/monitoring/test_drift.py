@@ -17,9 +17,9 @@ from models.types import Mention
 from streams import metrics
 from streams.agents import acronym, ner
 from streams.agents.pipeline import STAGES
+from streams.items import Item
 from streams.monitoring.drift import AT_LEAST, WINDOW, Drift, Window, found_scores
 from streams.records import ExpandedReport, Inbound, Report, TaggedReport, extend
-from streams.stage import Processed
 from tests.fakes import loaded
 from tests.tiny_releases import TEXTS
 from training.common.reference import scores
@@ -59,21 +59,21 @@ def no_series_of_others() -> Iterator[None]:
         gauge.clear()
 
 
-def processed(n: int, text: str, release: Loaded, mentions: Sequence[Mention] = (RASH,)) -> list[Processed]:
+def processed(n: int, text: str, release: Loaded, mentions: Sequence[Mention] = (RASH,)) -> list[Item]:
     reports = [Report(id=f"{text[:3]}-{i}", text=text) for i in range(n)]
     outputs = [
         replace(extend(TaggedReport, r, mentions=tuple(mentions)), releases={"ner": release.version})
         for r in reports
     ]
     record = Inbound("posts", 0, 0, None, None, 0.0)
-    return [Processed(record, r, o) for r, o in zip(reports, outputs, strict=True)]
+    return [Item(record, r, o) for r, o in zip(reports, outputs, strict=True)]
 
 
 async def now(work: Callable[[], Any]) -> Any:
     return work()
 
 
-async def offered(measured: Drift, records: Sequence[Processed], release: Loaded) -> None:
+async def offered(measured: Drift, records: Sequence[Item], release: Loaded) -> None:
     measured.offer(records, release)
     if measured._measuring is not None:
         await measured._measuring

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from models.types import LABELS, Expansion, Mention, ShortQuestion
-from streams.aggregate import without_text
+from streams.provenance import without_text
 from streams.records import CodedReport, Summary
 from streams.replay import report
 from streams.replay.comparison import Chain, Comparison, Source, as_json, compare

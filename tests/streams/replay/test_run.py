@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from models.loading import Loaded
 from models.types import Candidate, Coding, Mention, Query
-from streams.agents.pipeline import stage_named
+from streams.agents.pipeline import stage_named, stages_from
 from streams.broker.ranges import parse_bound
 from streams.codec import encode
 from streams.records import Inbound
-from streams.replay.run import DeadLetter, ReplayResult, run_chain, stages_from
+from streams.replay.run import DeadLetter, ReplayResult, run_chain
 from streams.stage import StageBroken, run_stage
 from streams.topics import EVENTS, MENTIONS, POSTS, QUESTIONS, SENTENCES, TopicsError
 from tests.fakes import FakePorts, batches_of, inbound
@@ -191,12 +191,12 @@ async def test_no_records_give_no_outputs() -> None:
     ],
 )
 def test_the_stages_after_a_topic_follow_from_the_pipeline(topic: Any, stages: list[str]) -> None:
-    assert [s.name for s in stages_from(topic)] == stages
+    assert [s.name for s in stages_from(topic.name)] == stages
 
 
 def test_a_topic_that_no_stage_reads_is_refused() -> None:
     with pytest.raises(TopicsError, match="no stage reads events; there are posts"):
-        stages_from(EVENTS)
+        stages_from(EVENTS.name)
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from typing import Any
 
 from models.types import ShortQuestion
 from streams.agents.pipeline import stage_named
-from streams.batch.provenance import Maker, with_provenance
 from streams.codec import encode
+from streams.items import Item
+from streams.provenance import Maker, with_provenance
 from streams.records import Report, Summary, extend
-from streams.stage import Processed
 from tests.fakes import inbound
 
 STAGE = stage_named("summarization")
@@ -27,8 +27,8 @@ def reports(n: int = 3, first: int = 0) -> list[Report]:
     return [Report(id=f"q-{first + i}", text=TEXTS[i % len(TEXTS)]) for i in range(n)]
 
 
-def processed(report: Report, output: Any = None) -> Processed:
-    return Processed(inbound(0, encode(report), "questions"), report, output)
+def processed(report: Report, output: Any = None) -> Item:
+    return Item(inbound(0, encode(report), "questions"), report, output)
 
 
 def summaries(batch: Sequence[Report], *, different: frozenset[str] = frozenset()) -> list[Summary]:
@@ -40,12 +40,12 @@ def summaries(batch: Sequence[Report], *, different: frozenset[str] = frozenset(
     return [extend(Summary, r, summary=q) for r, q in zip(batch, questions, strict=True)]
 
 
-def processed_live(batch: Sequence[Report]) -> list[Processed]:
+def processed_live(batch: Sequence[Report]) -> list[Item]:
     """The batch with the outputs of `summaries` but another score, which is not part of the decision."""
     live = []
     maker = Maker(STAGE.name, "f" * 12, 1)
     for report, output in zip(batch, summaries(batch), strict=True):
         record = inbound(0, encode(report), "questions")
         scored = replace(output, summary=replace(output.summary, score=0.7))
-        live.append(Processed(record, report, with_provenance(scored, report, maker, record)))
+        live.append(Item(record, report, with_provenance(scored, report, maker, record)))
     return live

@@ -11,12 +11,13 @@ import pytest
 
 from streams import metrics
 from streams.codec import decode, encode
+from streams.items import Item
 from streams.records import Headers, Summary
 from streams.rollout import shadow as module
 from streams.rollout.announcements import Refusal
 from streams.rollout.shadow import MAX_WAITING_BATCHES, Shadow
 from streams.settings import Settings
-from streams.stage import Processed, run_stage
+from streams.stage import run_stage
 from streams.topics import MAX_MESSAGE
 from tests.fakes import FakePorts, batches_of, inbound, loaded
 from tests.streams.polling import until
@@ -154,8 +155,8 @@ async def test_a_batch_on_which_the_model_raises_or_misses_an_output_is_counted_
     assert len(producer.sent) == 2
 
 
-def deleted(id_: str) -> Processed:
-    return Processed(replace(inbound(7, None, "questions"), key=id_.encode()), None, None)
+def deleted(id_: str) -> Item:
+    return Item(replace(inbound(7, None, "questions"), key=id_.encode()))
 
 
 async def test_tombstones_keep_their_place_among_the_outputs_and_are_never_left_out(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from models.types import ADE, DRUG, Mention
-from streams.agents.offline import code_posts
+from streams.rollout.scoring import code_posts
 from tests.training.fakes import TERMS, Coder, Fake
 from training.common.codings.split import pts_by_term
 from training.evaluation.posts.corpus import Corpus, GoldEvent, GoldPost

@@ -1,38 +1,36 @@
-"""The provenance of an output: source, origin, releases with their generations, and record id."""
+"""What is written with an output (its provenance), and what must not be kept of it (a text)."""
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from streams.aggregate import without_text
+from models.types import ShortQuestion
 from streams.codec import BadRecord, encode
-from streams.records import NO_TIMESTAMP, Inbound, Report
+from streams.records import NO_TIMESTAMP, CodedEvent, CodedReport, Inbound, Report, Summary
+
+R = TypeVar("R", bound=Report)
 
 
 class Maker(NamedTuple):
-    """The stage that made an output, the version and generation of its release, and whether the output may
-    keep the text of reports with `aggregate_only`.
-    """
+    """The stage that made an output, with the version and generation of its release."""
 
     stage: str
     version: str
     generation: int
-    keep_text: bool = False
 
 
 def with_provenance(output: Any, report: Report, maker: Maker, record: Inbound) -> Any:
-    """The output with its source, origin, receiving time, releases, their generations and record id; without
-    its text where that must not be kept.
+    """The output with its source, origin, receiving time, releases, their generations and record id.
 
     Nothing here depends on when the output is made, so a repeat of a record gives an equal output.
     """
     source = report.source or record.topic
     releases = {**report.releases, maker.stage: maker.version}
     versions = "+".join(releases.values())
-    complete = replace(
+    return replace(
         output,
         source=source,
         received_at=report.received_at or _received_first(report, record),
@@ -41,7 +39,6 @@ def with_provenance(output: Any, report: Report, maker: Maker, record: Inbound) 
         origin=report.origin,
         generations={**report.generations, maker.stage: maker.generation},
     )
-    return complete if maker.keep_text else without_text(complete)
 
 
 def received_at(record: Inbound) -> datetime | None:
@@ -67,3 +64,30 @@ def _fingerprint(report: Report) -> str:
     """Eight hexadecimal digits of the text, time and drug: a report edited under its old id is no repeat."""
     content = encode((report.text, report.created_at, report.drug))
     return hashlib.blake2b(content, digest_size=4).hexdigest()
+
+
+def without_text(record: R) -> R:
+    """A final record with `aggregate_only` without its text, all that quotes it, its author and its address;
+    any other record unchanged. Codes, scores, labels and spans stay.
+    """
+    if not record.aggregate_only or not isinstance(record, CodedReport | Summary):
+        return record
+    bare = replace(record, text="", masked=(), permalink=None, author=None, meta={})
+    if isinstance(bare, Summary):
+        # Of the question neither its words nor the name that was inserted, which is the writer's too.
+        return replace(bare, summary=ShortQuestion("", bare.summary.method, bare.summary.score))
+    known = {m.generic for m in bare.mentions}
+    return replace(
+        bare,
+        expansions=(),
+        undecided=(),
+        mentions=tuple(replace(m, text="") for m in bare.mentions),
+        events=tuple(_with_known_drugs(event, known) for event in bare.events),
+    )
+
+
+def _with_known_drugs(event: CodedEvent, known: set[str | None]) -> CodedEvent:
+    """The event without suspects that are words of the text: only a lexicon and the source name drugs."""
+    if event.drug_evidence == "report":
+        return event
+    return replace(event, drugs=tuple(drug for drug in event.drugs if drug in known))

@@ -2,23 +2,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import orjson
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streams.batch.decoding import Decoded, bounded_batches, decode_record
-from streams.dead_letters.headers import Fault
-from streams.topics import POSTS
-from tests.fakes import inbound
+from streams.items import Item, bounded_batches, decoded
+from streams.records import Report
+from streams.stage import Stage, run_stage
+from streams.topics import MENTIONS, POSTS
+from tests.fakes import FakePorts, batches_of, inbound, loaded
 
 LIMIT = 600
 Sizes = Sequence[int | None]
 
 
-def records(sizes: Sizes) -> list[Decoded]:
+def records(sizes: Sizes) -> list[Item]:
     """Reports with texts of these lengths; None stands for a tombstone and 0 for a record that is none."""
-    return [decode_record(POSTS, inbound(i, value(size))) for i, size in enumerate(sizes)]
+    return [decoded(POSTS, inbound(i, value(size))) for i, size in enumerate(sizes)]
 
 
 def value(size: int | None) -> bytes | None:
@@ -29,7 +31,7 @@ def value(size: int | None) -> bytes | None:
 
 def cut(sizes: Sizes) -> list[list[int | None]]:
     """The sizes of the records of each batch."""
-    return [[sizes[r.offset] for r, _ in batch] for batch in bounded_batches(records(sizes), LIMIT)]
+    return [[sizes[item.record.offset] for item in batch] for batch in bounded_batches(records(sizes), LIMIT)]
 
 
 def test_a_batch_is_bounded_by_the_characters_of_its_texts() -> None:
@@ -43,12 +45,13 @@ def test_a_long_text_is_alone_so_that_short_ones_do_not_wait_for_it() -> None:
 
 def test_a_record_in_whose_inference_a_process_has_died_is_alone_and_after_three_a_dead_letter() -> None:
     deaths = [0, 0, 1, 2, 0, 3, 0]
-    sources = [replace(r, deaths=n) for (r, _), n in zip(records([5] * 7), deaths, strict=True)]
-    decoded = [decode_record(POSTS, source) for source in sources]
-    batches = bounded_batches(decoded, LIMIT)
-    assert [[r.offset for r, _ in batch] for batch in batches] == [[0, 1], [2], [3], [4, 5, 6]]
-    assert [report.reason for _, report in decoded if isinstance(report, Fault)] == ["process_died"]
-    assert decode_record(POSTS, replace(inbound(7, None), deaths=3)).report is None, "a deletion"
+    sources = [replace(item.record, deaths=n) for item, n in zip(records([5] * 7), deaths, strict=True)]
+    items = [decoded(POSTS, source) for source in sources]
+    batches = bounded_batches(items, LIMIT)
+    assert [[i.record.offset for i in batch] for batch in batches] == [[0, 1], [2], [3], [4, 5, 6]]
+    assert [item.fault.reason for item in items if item.fault is not None] == ["process_died"]
+    deletion = replace(inbound(7, None), deaths=3)
+    assert decoded(POSTS, deletion) == Item(deletion)
 
 
 def test_what_has_no_text_takes_no_room() -> None:
@@ -69,6 +72,19 @@ def test_every_record_is_in_one_batch_in_order_and_none_is_too_large(sizes: list
 
 
 def test_a_record_that_cannot_be_read_is_a_fault_and_not_an_error() -> None:
-    ((_, fault),) = records([0])
-    assert isinstance(fault, Fault)
-    assert fault.reason == "bad_record"
+    (item,) = records([0])
+    assert item.fault is not None
+    assert (item.report, item.fault.reason) == (None, "bad_record")
+
+
+async def test_a_model_without_an_answer_deletes_nothing() -> None:
+    def silent(_: Any, reports: Sequence[Report]) -> list[Any]:
+        return [None for _ in reports]
+
+    ports = FakePorts(loaded(None))
+    source = inbound(0, value(5))
+    await run_stage(Stage("ner", POSTS, MENTIONS, silent), batches_of([source]), ports)
+    assert (ports.to("mentions"), ports.observed) == ([], [])
+    ((_, sent, headers),) = ports.to("posts.dead")
+    assert (sent, headers["pv-reason"]) == (source.value, b"not_encodable")
+    assert ports.acked == [0]

@@ -1,1 +1,0 @@
-"""The records of a batch before and after inference: decoding, division into batches, provenance."""
