@@ -7,7 +7,6 @@ from typing import Protocol
 
 from models.language import ENGLISH, unsupported_language
 from models.types import Mention
-from streams import metrics
 from streams.records import Report, TaggedReport, extend
 
 
@@ -34,10 +33,3 @@ def predict(model: Tagger, reports: Sequence[Report]) -> list[TaggedReport]:
         )
         for r, other in zip(reports, languages, strict=True)
     ]
-
-
-def count(outputs: Sequence[TaggedReport]) -> None:
-    """Adds the mentions of a batch to the counter, by label."""
-    for output in outputs:
-        for mention in output.mentions:
-            metrics.MENTIONS.labels("ner", mention.label).inc()

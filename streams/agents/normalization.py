@@ -10,7 +10,6 @@ from models.drugs.suspects import Suspects
 from models.normalization.queries import query_of
 from models.text import readable
 from models.types import CODED_LABELS, Coding, Query, TaggedText
-from streams import metrics
 from streams.records import CodedEvent, CodedReport, TaggedReport, extend
 
 #: The stage of clinical sentences; posts come from another one.
@@ -47,32 +46,5 @@ def _events(
         text, tagged, expansions=report.expansions, stated=report.stated_drugs, clinical=clinical
     )
     for effect in effects:
-        drugs, evidence = suspects.of(effect)
         state = asserted(text, report.mentions[effect], clinical=clinical)
-        coding = next(codings)
-        term = coding.term
-        yield CodedEvent(
-            mention=effect,
-            drugs=drugs,
-            drug_evidence=evidence,
-            llt=term.llt if term else None,
-            pt=term.pt if term else None,
-            soc=term.soc if term else None,
-            score=coding.candidates[0].score if coding.candidates else 0.0,
-            nil=coding.nil,
-            candidates=coding.candidates,
-            negated=state.negated,
-            hypothetical=state.hypothetical,
-            other_experiencer=state.other_experiencer,
-            context_weight=coding.context_weight,
-            serious=term is not None and coding.serious,
-        )
-
-
-def count(outputs: Sequence[CodedReport]) -> None:
-    """Adds the events of a batch to the counter, by outcome, and the reports in languages without events."""
-    for output in outputs:
-        if not output.was_read:
-            metrics.EVENTS.labels("unsupported_language").inc()
-        for event in output.events:
-            metrics.EVENTS.labels("nil" if event.nil else "coded").inc()
+        yield CodedEvent.of(effect, suspects.of(effect), next(codings), state)

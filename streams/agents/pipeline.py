@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from models import language
+from streams import metrics
 from streams.agents import acronym, ner, normalization, relation, summarization
+from streams.records import CodedReport, TaggedReport
 from streams.stage import Stage
 from streams.topics import (
     EVENTS,
@@ -19,11 +23,27 @@ from streams.topics import (
     TopicsError,
 )
 
+
+def _count_mentions(stage: str, outputs: Sequence[TaggedReport]) -> None:
+    """Adds the mentions of a batch to the counter, by label."""
+    for mention in (m for output in outputs for m in output.mentions):
+        metrics.MENTIONS.labels(stage, mention.label).inc()
+
+
+def _count_events(outputs: Sequence[CodedReport]) -> None:
+    """Adds the events of a batch to the counter, by outcome, and the reports in languages without events."""
+    for output in outputs:
+        if not output.was_read:
+            metrics.EVENTS.labels("unsupported_language").inc()
+        for event in output.events:
+            metrics.EVENTS.labels("nil" if event.nil else "coded").inc()
+
+
 STAGES: tuple[Stage[Any, Any], ...] = (
-    Stage("ner", POSTS, MENTIONS, ner.predict, ner.count, language.load),
+    Stage("ner", POSTS, MENTIONS, ner.predict, partial(_count_mentions, "ner"), language.load),
     Stage("acronym", SENTENCES, EXPANDED, acronym.predict),
-    Stage("relation", EXPANDED, MENTIONS, relation.predict, relation.count),
-    Stage("normalization", MENTIONS, EVENTS, normalization.predict, normalization.count),
+    Stage("relation", EXPANDED, MENTIONS, relation.predict, partial(_count_mentions, "relation")),
+    Stage("normalization", MENTIONS, EVENTS, normalization.predict, _count_events),
     Stage("summarization", QUESTIONS, SUMMARIES, summarization.predict),
 )
 

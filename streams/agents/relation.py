@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from models.types import Expansion, TaggedText
-from streams import metrics
 from streams.records import ExpandedReport, TaggedReport, extend
 
 
@@ -25,10 +24,3 @@ def predict(model: Relator, reports: Sequence[ExpandedReport]) -> list[TaggedRep
         extend(TaggedReport, r, mentions=t.mentions, relations=t.relations, read=True)
         for r, t in zip(reports, tagged, strict=True)
     ]
-
-
-def count(outputs: Sequence[TaggedReport]) -> None:
-    """Adds the mentions of a batch to the counter, by label."""
-    for output in outputs:
-        for mention in output.mentions:
-            metrics.MENTIONS.labels("relation", mention.label).inc()

@@ -9,7 +9,16 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, FailFast, Field, FiniteFloat, StringConstraints
 
-from models.types import Candidate, Evidence, Expansion, Mention, Relation, ShortQuestion
+from models.types import (
+    Assertion,
+    Candidate,
+    Coding,
+    Evidence,
+    Expansion,
+    Mention,
+    Relation,
+    ShortQuestion,
+)
 
 #: Characters; far more than any post or note has, far less than a broker accepts as one message.
 MAX_TEXT = 100_000
@@ -219,6 +228,31 @@ class CodedEvent:
     """Weight of the sentence in the mention's vector, 0 to 1; null where the model used no context."""
     serious: bool = False
     """The terminology marks the preferred term as medically important; false for NIL."""
+
+    @classmethod
+    def of(
+        cls, mention: int, suspects: tuple[tuple[str, ...], Evidence], coding: Coding, state: Assertion
+    ) -> CodedEvent:
+        """The event of a mention: its suspected drugs with their evidence, its code, and what the text states
+        about it.
+        """
+        term = coding.term
+        return cls(
+            mention=mention,
+            drugs=suspects[0],
+            drug_evidence=suspects[1],
+            llt=term.llt if term else None,
+            pt=term.pt if term else None,
+            soc=term.soc if term else None,
+            score=coding.candidates[0].score if coding.candidates else 0.0,
+            nil=coding.nil,
+            candidates=coding.candidates,
+            negated=state.negated,
+            hypothetical=state.hypothetical,
+            other_experiencer=state.other_experiencer,
+            context_weight=coding.context_weight,
+            serious=term is not None and coding.serious,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

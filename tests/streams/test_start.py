@@ -32,7 +32,7 @@ from tests.fakes import FakeTagger, loaded
 from tests.streams.polling import until
 
 ROOT = Path(__file__).parents[2]
-STAGE = Stage("ner", POSTS, MENTIONS, ner.predict, ner.count)
+STAGE = Stage("ner", POSTS, MENTIONS, ner.predict)
 
 
 class HeldLoading:

@@ -40,7 +40,7 @@ def lags() -> list[float | None]:
     return [sample("pv_lag_records", stage="ner", topic="posts", partition=str(p)) for p in range(4)]
 
 
-STAGE = Stage("ner", POSTS, MENTIONS, ner.predict, ner.count)
+STAGE = Stage("ner", POSTS, MENTIONS, ner.predict)
 
 
 async def test_a_failing_model_ends_the_worker_and_makes_no_dead_letters() -> None:

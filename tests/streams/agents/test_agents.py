@@ -181,5 +181,7 @@ def test_a_report_in_an_unsupported_language_is_counted_and_has_no_event() -> No
     before = counter._value.get()
     coded = normalization.predict(EchoCoder(), ner.predict(WordTagger(), [SPANISH, ENGLISH]))
     assert [(c.language, len(c.events)) for c in coded] == [("es", 0), (None, 1)]
-    normalization.count(coded)
+    count = stage_named("normalization").count
+    assert count is not None
+    count(coded)
     assert counter._value.get() == before + 1

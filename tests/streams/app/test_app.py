@@ -73,7 +73,7 @@ async def test_only_the_first_batch_is_small(first: int) -> None:
 async def test_what_is_fetched_and_dropped_in_a_rebalance_is_read_again_without_committed_offsets(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    stage = Stage("ner", POSTS, MENTIONS, ner.predict, ner.count)
+    stage = Stage("ner", POSTS, MENTIONS, ner.predict)
     with EmbeddedBroker() as broker:
         settings = Settings(broker=f"kafka://{broker.bootstrap}", http_port=0)
         worker = Worker((stage,), settings)
