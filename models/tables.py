@@ -7,11 +7,14 @@ from pathlib import Path
 
 
 def read_tsv(path: Path, columns: tuple[str, ...]) -> Iterable[list[str]]:
-    """Rows of a tab-separated file whose header begins with `columns`; ValueError where one is empty."""
+    """Rows of a tab-separated file whose header begins with `columns`, below lines that begin with #;
+    ValueError where one is empty.
+    """
     lines = _lines(path)
-    if not lines or tuple(lines[0].split("\t")[: len(columns)]) != columns:
+    top = next((i for i, line in enumerate(lines) if not line.startswith("#")), 0)
+    if not lines or tuple(lines[top].split("\t")[: len(columns)]) != columns:
         raise ValueError(f"{path.name}: the header must begin with {', '.join(columns)}")
-    for number, line in enumerate(lines[1:], 2):
+    for number, line in enumerate(lines[top + 1 :], top + 2):
         row = line.split("\t")
         if len(row) < len(columns) or not all(row[: len(columns)]):
             raise ValueError(f"{path.name}, line {number}: {len(columns)} filled columns are needed")

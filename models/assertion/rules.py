@@ -5,13 +5,7 @@ patients. A trigger has a scope: the effects after it (or before it) up to a ter
 the end of the sentence. Pseudo-triggers, longer expressions that contain a trigger without its meaning, are
 matched first and have no scope. An effect that has ended ("no longer dizzy") did happen and is not negated.
 
-The triggers are the rows of triggers.tsv; where several match at the same word, the first in the file is
-used. Kinds of rows: `negated`, `negated_until_comma`, `negated_aside`, `possible`, `feared`, `other`
-(experiencer) and `relative` have their scope after the trigger; `negated_after`, `possible_after` and
-`other_after` before it, and so have `cancel` and `until`, which cancel a negation; `relative_after` ("in
-rats") has it on both sides. `stop`, `new_clause`, `writer`, `patient`, `patient_clause`, `onset`, `comma`,
-`punctuation` and `until` are terminators. `pseudo` and `list` (commas of an enumeration) have no effect but
-to prevent other matches. `clinical_` in front of a kind: only in clinical sentences.
+The triggers are the rows of the table `assertion`, whose head describes the kinds.
 
 In a post everybody but the writer is another experiencer (`other`). In a clinical sentence "she" and "a man"
 are the patient, and only relatives, donors and animals that have the effect are others (`relative`).
@@ -21,15 +15,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
 from functools import lru_cache
-from itertools import groupby
 from operator import attrgetter
-from pathlib import Path
 from typing import NamedTuple
 
+from models.rules.notation import Scanner, read_rules
 from models.text import sentences, whole_sentences
-from models.triggers import pattern_of, read_triggers
 from models.types import Assertion, Span
 
 #: Characters searched on each side of the effect.
@@ -73,11 +64,6 @@ _ENDED_BY = {
     "onset": frozenset({"negated_aside"}),
     "until": _NEGATED,
 }
-_KINDS = frozenset(
-    prefix + kind
-    for kind in (*_WORDS_AFTER, *_WORDS_BEFORE, *_ENDED_BY, "pseudo", "list")
-    for prefix in ("", _CLINICAL_ONLY)
-)
 #: Terminators of scopes before a trigger.
 _ENDS_BACK = frozenset({"stop", "new_clause", "comma"})
 #: What is written for an apostrophe, and the only letter whose lower case is longer: it would shift offsets.
@@ -92,9 +78,6 @@ class _Match(NamedTuple):
     kind: str
     start: int
     end: int
-
-
-_Triggers = dict[str, tuple[tuple[str, re.Pattern[str]], ...]]
 
 
 def assertion(text: str, start: int, end: int, *, clinical: bool = False) -> Assertion:
@@ -177,49 +160,20 @@ def _sentences_of(text: str, clinical: bool) -> tuple[Span, ...]:
 @lru_cache(maxsize=256)
 def _matches_of(sentence: str, clinical: bool) -> tuple[_Match, ...]:
     """Cached, because other effects of the sentence, and the next stage, need them."""
-    return tuple(_matches(sentence, _CLINICAL if clinical else _POSTS))
+    return tuple(_Match(*found) for found in (_CLINICAL if clinical else _POSTS)(sentence))
 
 
-def _matches(sentence: str, by_first: _Triggers) -> Iterator[_Match]:
-    """Matches from left to right without overlap; for each word only triggers with its first letter are
-    tried.
-    """
-    at = 0
-    for beginning in _BEGINNING.finditer(sentence):
-        start = beginning.start()
-        if start < at:
-            continue
-        for kind, triggers in by_first.get(sentence[start], ()):
-            if match := triggers.match(sentence, start):
-                at = match.end()
-                yield _Match(kind, start, at)
-                break
-
-
-def _read_triggers(*, clinical: bool) -> _Triggers:
-    """By first character the kinds and their triggers of posts or of clinical sentences, in the order of the
-    file. Raises ValueError for a trigger that begins with a group, which nothing would find.
-    """
+def _scanner(*, clinical: bool) -> Scanner:
+    """Of the triggers of posts or of clinical sentences."""
     left_out = _IN_POSTS if clinical else _IN_CLINICAL
-    by_first: dict[str, list[tuple[str, str]]] = {}
-    for row_kind, trigger in read_triggers(Path(__file__).with_name("triggers.tsv"), _KINDS):
-        kind = row_kind.removeprefix(_CLINICAL_ONLY)
-        if trigger.startswith("("):
-            raise ValueError(f"triggers.tsv: {trigger!r} does not begin with a character of its words")
-        if kind not in left_out and (kind == row_kind or clinical):
-            by_first.setdefault(trigger.removeprefix("\\")[0], []).append((kind, trigger))
-    return {first: _compiled(pairs) for first, pairs in by_first.items()}
+    rows = [
+        (kind.removeprefix(_CLINICAL_ONLY), trigger)
+        for kind, trigger in read_rules("assertion")
+        if clinical or not kind.startswith(_CLINICAL_ONLY)
+    ]
+    return Scanner.of([(kind, trigger) for kind, trigger in rows if kind not in left_out], _MARKS)
 
 
-def _compiled(pairs: list[tuple[str, str]]) -> tuple[tuple[str, re.Pattern[str]], ...]:
-    """One pattern for each run of (kind, trigger) of one kind; a trigger of letters ends at a word's end."""
-    compiled = []
-    end = r"(?!'?\w)" if pairs[0][1][0].isalnum() else ""
-    for kind, own in groupby(pairs, key=lambda pair: pair[0]):
-        compiled.append((kind, pattern_of([trigger for _, trigger in own], behind=end)))
-    return tuple(compiled)
-
-
-_POSTS, _CLINICAL = _read_triggers(clinical=False), _read_triggers(clinical=True)
-#: Positions where a trigger may begin: words and punctuation.
-_BEGINNING = re.compile(r"(?<![\w'])\w|[,;:()\u2013\u2014\u2026]|\.\.|-(?=free\b)|(?<=\s)-+(?=\s)")
+#: Punctuation with which a trigger may begin.
+_MARKS = r"[,;:()\u2013\u2014\u2026]|\.\.|-free\b|(?<=\s)-+\s"
+_POSTS, _CLINICAL = _scanner(clinical=False), _scanner(clinical=True)

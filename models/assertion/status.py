@@ -6,29 +6,15 @@ who got lupus from it"), also with a high probability. There the rules decide.
 
 from __future__ import annotations
 
-import re
-
 from models.assertion.rules import assertion
+from models.rules.notation import patterns
 from models.types import HYPOTHETICAL, NEGATED, OTHER, OWN, Assertion, Mention
 
 #: Below this probability of the writer's own event, the rules say whether it is another person's.
 SURE = 0.9
 #: Characters before an effect in which the words are that say who has it.
 _REACH = 60
-_DEGREE = (
-    r"(?:(?:an?|the|some|such|so|very|really|severe|serious|bad|terrible|horrible|massive|mild)\s+){0,3}$"
-)
-#: Directly before an effect that the subject of the sentence has.
-_HAS = re.compile(
-    rf"\b(?:got|gets?|getting|had|has|have|having|started|starting|was|became)\s+{_DEGREE}", re.IGNORECASE
-)
-#: The same in the words of a case report, whose patient the head rightly takes for the one who is meant, so
-#: that somebody else must be named.
-_DEVELOPED = re.compile(
-    r"\b(?:my|friends?|someone|somebody|people|others)\b.*"
-    rf"\b(?:develop(?:s|ed|ing)?|experienc(?:e|es|ed|ing)|suffer(?:s|ed|ing)?(?:\s+from)?)\s+{_DEGREE}",
-    re.IGNORECASE | re.DOTALL,
-)
+_SAYS = patterns("experiencer")
 
 
 def asserted(text: str, mention: Mention, *, clinical: bool = False, sure: float = SURE) -> Assertion:
@@ -45,6 +31,6 @@ def _is_anothers(text: str, mention: Mention, sure: float) -> bool:
     """
     is_sure = mention.status_score is None or mention.status_score >= sure
     before = text[max(0, mention.start - _REACH) : mention.start]
-    if is_sure and not (_HAS.search(before) or _DEVELOPED.search(before)):
+    if is_sure and not (_SAYS["has"].search(before) or _SAYS["developed"].search(before)):
         return False
     return assertion(text, mention.start, mention.end).other_experiencer

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models import terminology
-from models.assertion import rules
 from models.assertion.rules import assertion
 from models.types import Assertion
 from tests.models.assertion.marked import ASSERTED, HYPOTHETICAL, NEGATED, OTHER, assertion_of
@@ -21,14 +20,6 @@ SETTINGS = settings(deadline=None, max_examples=200)
 WORDS = """no not never don't without if might leaflet says my mom the dog he I but , ; - : nausea rash before
 worse none ( ) .. i'm nobody warned me about \u2019 \u0130 \U0001f600"""
 PIECES = st.lists(st.sampled_from(WORDS.split()), max_size=40).map(" ".join)
-
-
-def test_a_trigger_that_begins_with_a_group_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing would find it, because triggers are looked up by their first character."""
-    rows = [("possible", "(?:can|could) mean")]
-    monkeypatch.setattr(rules, "read_triggers", lambda path, kinds: rows)
-    with pytest.raises(ValueError, match="does not begin with a character"):
-        rules._read_triggers(clinical=True)
 
 
 @pytest.mark.parametrize(

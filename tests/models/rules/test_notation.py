@@ -1,0 +1,95 @@
+"""Tables of rules: what is read, what is said about a row that cannot be read, and that every row is used."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import models
+from models.rules.notation import FOLDER, SHARED, Scanner, patterns, read_rules
+from models.tables import read_tsv
+
+TABLES = sorted(path.stem for path in FOLDER.glob("*.tsv") if path.stem != SHARED)
+SOURCES = [path.read_text(encoding="utf-8") for path in Path(models.__file__).parent.rglob("*.py")]
+
+
+def table(folder: Path, *rows: str, name: str = "rules") -> Path:
+    path = folder / f"{name}.tsv"
+    path.write_text("\n".join(["# A head.", "kind\ttrigger\tnote", *rows]) + "\n", encoding="utf-8")
+    return folder
+
+
+def test_a_list_stands_for_its_rows(tmp_path: Path) -> None:
+    folder = table(
+        tmp_path, "{kin}\tmother\ta note", "{kin}\tsons?", "told\t{kin} said", "denied\tno {kin}\tx"
+    )
+    assert list(read_rules("rules", folder)) == [
+        ("told", r"(?:mother|sons?)\s+said"),
+        ("denied", r"no\s+(?:mother|sons?)"),
+    ]
+
+
+def test_a_list_may_name_another_one_above_it_or_a_shared_one(tmp_path: Path) -> None:
+    table(tmp_path, "{kin}\tmother", "{kin}\tson", name=SHARED)
+    folder = table(tmp_path, "{who}\t{kin} of his", "{who}\the", "told\tby {who}")
+    assert list(read_rules("rules", folder)) == [("told", r"by\s+(?:(?:mother|son)\s+of\s+his|he)")]
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("told\tby {who}", r"rules.tsv: 'by \{who\}' names \{who\}, which has no row above it"),
+        ("told\t", r"rules.tsv, line 3: 2 filled columns are needed"),
+    ],
+)
+def test_a_row_that_cannot_be_read_is_named(tmp_path: Path, row: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        list(read_rules("rules", table(tmp_path, row)))
+
+
+def test_a_space_is_any_white_space_and_may_be_optional(tmp_path: Path) -> None:
+    folder = table(tmp_path, "cause\tdue to", "cause\tcause ?:", "cause\tin[ -]law")
+    cause = patterns("rules", folder=folder)["cause"]
+    assert all(map(cause.fullmatch, ("due to", "Due \t to", "cause:", "cause :", "in law", "in-law")))
+    assert not any(map(cause.fullmatch, ("dueto", "in  law", "in+law")))
+
+
+def test_the_first_row_is_used_where_several_begin_at_a_word() -> None:
+    scan = Scanner.of([("more", "no longer"), ("less", "(?:no|not)"), ("mark", ","), ("less", "never")], ",")
+    found = list(scan("no longer, not noon don't no, never"))
+    assert found == [("more", 0, 9), ("mark", 9, 10), ("less", 11, 14), ("less", 26, 28), ("mark", 28, 29),
+                     ("less", 30, 35)]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_trigger_of_a_table_is_a_pattern_and_stands_there_once(name: str) -> None:
+    rows = list(read_rules(name))
+    for _, trigger in rows:
+        re.compile(trigger)
+    assert len(rows) == len(set(rows))
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_list_of_a_table_is_used_in_it(name: str) -> None:
+    rows = list(read_tsv(FOLDER / f"{name}.tsv", ("kind", "trigger")))
+    lists = {row[0] for row in rows if row[0].startswith("{")}
+    assert {kind for kind in lists if not any(kind in row[1] for row in rows)} == set()
+
+
+def test_every_shared_list_is_used_by_some_table() -> None:
+    texts = [(FOLDER / f"{name}.tsv").read_text(encoding="utf-8") for name in TABLES]
+    shared = {kind for kind, *_ in read_tsv(FOLDER / f"{SHARED}.tsv", ("kind", "trigger"))}
+    assert all(any(kind in text for text in texts) for kind in shared)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_head_of_a_table_says_what_it_gains_and_describes_its_kinds(name: str) -> None:
+    """Each kind is read by the module that reads the table, but what only prevents other matches."""
+    head = (FOLDER / f"{name}.tsv").read_text(encoding="utf-8").partition("\nkind\t")[0]
+    kinds = {kind.removeprefix("clinical_") for kind, _ in read_rules(name)}
+    assert "# Gain there / harm prevented:" in head
+    assert set(re.findall(r"`(\w+)`", head)) >= kinds
+    (reader,) = [source for source in SOURCES if f'("{name}"' in source]
+    assert [kind for kind in kinds - {"pseudo", "list"} if f'"{kind}"' not in reader] == []
