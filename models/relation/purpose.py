@@ -5,92 +5,22 @@ be due to it, and not what it caused.
 tell of what drugs cause. What a drug is a known treatment of counts as caused by it only where the words say
 so: "paradoxical seizures", "pain after", "triggered by", "allergic to", "made her seizures worse".
 
-These words are the rows of triggers.tsv. Kinds of rows, by where they stand:
-
-- between a drug and an effect, whichever comes first: `caused`, and `caused_alone` with nothing else;
-- behind an effect, up to a drug: `from`, and `was_before`, for an effect of any drug that is not its effect;
-- behind an effect, up to a drug that did not cause it: `not_due`, and `doubted` with a `doubted_end` behind
-  the drug ("not amoxicillin related"), and `instead` in front of what caused it;
-- between an effect and a drug: `with`, where a `suffered` is in front of the effect or a `given_up` behind
-  the drug;
-- behind a drug, up to an effect: `gave`, `gave_alone` with nothing else, and `led` anywhere;
-- around an effect: `new` in front of it, `new_inside` as its first word, `more` in front of it where a
-  `more_with` and a drug follow it, and `made_worse` behind it, with a drug in front;
-- around a drug that is not borne, was too much or is missed: `not_borne` and `stopped` in front of it,
-  `too_much` behind it, and `when` in front of it with `was_stopped` behind it. The effect is its effect, but
-  not with a `taken_for` in between: "allergic to prednisone for asthma";
-- `remedy` behind a drug that was given for an effect of another drug in front of it;
-- `for_else` behind a drug with `in_patient` in front of it: it is taken for something else.
+These words are the rows of the table `purpose`.
 """
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import pairwise
 from operator import attrgetter
-from pathlib import Path
 
 from models.drugs.uses import bundled_uses
+from models.rules.notation import patterns
 from models.terminology.names import term_at_end
-from models.triggers import pattern_of, read_triggers
 from models.types import DRUG, Mention
 
-_FEW = r"(?:[\w'-]+\s+){0,3}"
-_DETERMINERS = r"(?:(?:the|his|her|their|any|this|study|use|of|oral|iv|home|therapy|with|treatment)\s+){0,4}"
-#: What stands around the triggers of a kind: a pattern in front of them, and one behind them.
-_AROUND = {
-    "caused": (r"\b", r"\b"),
-    "caused_alone": (r"^\s*", r"\s*$"),
-    "from": (r"^[\s,]+(?:[^\s,]+\s+){0,2}", rf"\s+{_FEW}$"),
-    "gave": (r"\b", rf"\s+{_FEW}$"),
-    "gave_alone": (r"^\s*", r"\W{0,20}$"),
-    "led": (r"\b", ""),
-    "made_worse": (r"\s+", r"\b"),
-    "more": (r"\b", r"\s+(?:[\w-]+\s+)?$"),
-    "more_with": (r"^\s+(?:\w+\s+)?", r"\s+"),
-    "new": (r"\b", r"\s+(?:[\w-]+\s+){0,2}$"),
-    "new_inside": (r"\W{0,20}", r"\b"),
-    "not_borne": (r"\b", rf"\s*{_FEW}$"),
-    "stopped": (r"\b", r"\s+$"),
-    "too_much": (r"[\s-]+", r"\b"),
-    "when": (r"\b", rf"\s+{_FEW}$"),
-    "was_stopped": (r"\s+", r"\b"),
-    "taken_for": (r"\b", rf"\s+{_FEW}$"),
-    "for_else": (r"(?:\s+(?!and\b|but\b)\w+){0,2}\s+", ""),
-    "in_patient": (r"^\s+", r"\b"),
-    "with": (r"^\s+", rf"\s+{_FEW}$"),
-    "suffered": (r"\b", r"\s+(?:[\w-]+\s+){0,2}$"),
-    "given_up": (r"[^.\n]{0,40}?", ""),
-    "was_before": (r"\b", ""),
-    "not_due": (r"\b", rf"\s+{_DETERMINERS}(?:[\w-]+(?:,|,?\s+(?:or|nor|and)\b|/)\s*)?{_DETERMINERS}$"),
-    "doubted": (r"\b", r"\s+$"),
-    "instead": (r"^[^.;]{0,40}?\b", rf"\s+{_FEW}$"),
-    "remedy": (rf"\s+(?:[\d.]+\s?\w*\s+)?{_FEW}", r"\b"),
-    "doubted_end": (r"[\s-]+", r"\b"),
-}
-
-
-def _read() -> dict[str, re.Pattern[str]]:
-    triggers: dict[str, list[str]] = {}
-    for kind, trigger in read_triggers(Path(__file__).with_name("triggers.tsv"), _AROUND):
-        triggers.setdefault(kind, []).append(trigger)
-    flags = re.IGNORECASE | re.DOTALL
-    return {kind: pattern_of(own, *_AROUND[kind], flags) for kind, own in triggers.items()}
-
-
-_SAYS = _read()
-#: Between what is treated and its drug, and the other way round.
-_ON_DRUG = re.compile(
-    r"\s*[(:]\s*|,?\s+(?:(?:\w+\s+)?(?:controlled|treated|managed|stable)\s+)?(?:on|with|w/|by)\s+(?:(?:his|her|home)\s+)?",
-    re.IGNORECASE,
-)
-_FOR_EFFECT = re.compile(r"(?:\s+[\w./-]+){0,4}?\s*(?:\bfor\s+(?:(?:his|her)\s+)?|[(:]\s*)", re.IGNORECASE)
-#: What else caused an effect: "insulin for steroid-induced hyperglycemia".
-_OF_ANOTHER = re.compile(r"\bfor\s+\w+\s?-\s?(?:induced|related|associated)\b", re.IGNORECASE)
-#: Between a drug that caused something and one that was given then.
-_AFTER_CAUSE = re.compile(r"[^,;.]{0,30}[,;.]\s*")
+_SAYS = patterns("purpose")
 #: Characters in front of an effect or a drug, or between both, in which such words are looked for.
 _BEFORE = 60
 #: Characters between a drug and an effect that are read, of several thousand pairs in a text too.
@@ -109,7 +39,7 @@ def taken_for(text: str, drug: Mention, effect: Mention, read: str, drugs: Seque
     term = term_at_end(read)
     if term is None or not bundled_uses().treats(drug.generic, term.pt):
         return False
-    between = _OF_ANOTHER.sub("", _between(text, drug, effect))
+    between = _SAYS["of_another"].sub("", _between(text, drug, effect))
     if _is_remedy(text, drug, effect, drugs):
         return True
     if _says(between, "caused", "caused_alone") or _is_not_borne(text, drug, effect):
@@ -134,7 +64,7 @@ def each_for_its_own(
     own: dict[Mention, Mention] = {}
     for one, other in pairwise(sorted([*drugs, *effects], key=attrgetter("start"))):
         drug, effect = (one, other) if one.label == DRUG else (other, one)
-        links = _FOR_EFFECT if drug is one else _ON_DRUG
+        links = _SAYS["for_effect"] if drug is one else _SAYS["on_drug"]
         is_linked = drug.label == DRUG and effect in names and links.fullmatch(text, one.end, other.start)
         if is_linked and taken_for(text, drug, effect, names[effect]):
             own[effect] = drug
@@ -166,7 +96,7 @@ def _is_remedy(text: str, drug: Mention, effect: Mention, drugs: Sequence[Mentio
         return False
     other = drugs[place - 1]
     is_cause = effect.end <= other.start and other.generic != drug.generic
-    return is_cause and _AFTER_CAUSE.fullmatch(text, other.end, drug.start) is not None
+    return is_cause and _SAYS["after_cause"].fullmatch(text, other.end, drug.start) is not None
 
 
 def _is_suffered(text: str, drug: Mention, before: str) -> bool:
