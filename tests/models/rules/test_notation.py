@@ -91,5 +91,5 @@ def test_the_head_of_a_table_says_what_it_gains_and_describes_its_kinds(name: st
     kinds = {kind.removeprefix("clinical_") for kind, _ in read_rules(name)}
     assert "# Gain there / harm prevented:" in head
     assert set(re.findall(r"`(\w+)`", head)) >= kinds
-    (reader,) = [source for source in SOURCES if f'("{name}"' in source]
+    (reader,) = [s for s in SOURCES if f'patterns("{name}"' in s or f'read_rules("{name}"' in s]
     assert [kind for kind in kinds - {"pseudo", "list"} if f'"{kind}"' not in reader] == []
