@@ -1,14 +1,6 @@
 """Whether a code has the opposite polarity of its mention ("lost weight", Weight increased), by rules.
 
-Mention and preferred term are analysed with the same table, polarity.tsv. A row has the words for a thing and
-their direction: a `name` ("weight") has none without a modifier, a `state` ("hungry") or `symptom` ("sleepy")
-is more (+) or less (-) of the thing. For a `name-` ("waking") the direction is reversed: more of it is less
-of its thing. A word that ends in * is a prefix.
-
-Modifiers are `more`, `rise`, `less`, `fewer`, `not`, `cannot` and `better`; each belongs to the nearest thing
-of its clause. `more` may be more of a loss, while `rise` together with `less` gives no direction. `fewer` of
-a symptom is relief, and so is `better` of a name; a symptom that has ended did happen. `skip` are expressions
-that contain a modifier without its meaning.
+Mention and preferred term are analysed with the same table, polarity.tsv, whose head describes its kinds.
 
 What is read in numbers ("blood sugar of 45", "from 280 to 160") is put into words first, by measurements.py.
 
@@ -21,11 +13,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from pathlib import Path
 from typing import NamedTuple
 
 from models.normalization.measurements import in_words
 from models.once import once
+from models.rules.notation import FOLDER
 from models.tables import read_tsv
 
 MORE, LESS, RELIEF = "more", "less", "relief"
@@ -239,7 +231,7 @@ class _Table(NamedTuple):
 @once
 def _table() -> _Table:
     table = _Table({}, {}, {})
-    for kind, thing, words in read_tsv(Path(__file__).parent / "polarity.tsv", ("kind", "thing", "words")):
+    for kind, thing, words in read_tsv(FOLDER / "polarity.tsv", ("kind", "thing", "words")):
         for text in words.split(", "):
             rows = table.begins if text.endswith("*") else table.exact
             rows[text.removesuffix("*")] = (kind, "" if thing == "-" else thing)

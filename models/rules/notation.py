@@ -12,46 +12,50 @@ The engine is Python's `re`, which can take more than linear time. Callers searc
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from types import MappingProxyType
 from typing import Self
 
 from models.tables import read_tsv
 
 FOLDER = Path(__file__).parents[1] / "data" / "rules"
-SHARED = "lists"
-#: Without regard to case; a dot is any character.
-FLAGS = re.IGNORECASE | re.DOTALL
+SHARED = "lists.tsv"
 _LIST = re.compile(r"\{[a-z]\w*\}")
 #: White space in a trigger, alone and in brackets; in "(?: ?[:(])" it is an optional space.
 _SPACE = re.compile(r" (?![?])|\[[^]]*\]")
 
 
-def read_rules(table: str, folder: Path = FOLDER) -> Iterator[tuple[str, str]]:
-    """Each kind and trigger in the order of a table, with the alternatives in the place of lists. ValueError
-    where a list has no row above.
+def read_rules(
+    table: str, folder: Path = FOLDER, lists: Mapping[str, Sequence[str]] = MappingProxyType({})
+) -> Iterator[tuple[str, str]]:
+    """Each kind and trigger in the order of a table, with the alternatives in the place of lists; `lists`:
+    further ones, by their names in braces. ValueError where a list has no row above.
     """
-    lists: dict[str, list[str]] = {}
-    for name in (SHARED, table):
-        path = folder / f"{name}.tsv"
-        for kind, trigger, *_ in read_tsv(path, ("kind", "trigger")) if path.exists() else ():
-            if missing := [name for name in _LIST.findall(trigger) if name not in lists]:
+    known = {name: list(own) for name, own in lists.items()}
+    for path in (folder / SHARED, folder / f"{table}.tsv"):
+        for kind, trigger, *_ in read_tsv(path, ("kind", "trigger")):
+            if missing := [name for name in _LIST.findall(trigger) if name not in known]:
                 raise ValueError(f"{path.name}: {trigger!r} names {missing[0]}, which has no row above it")
-            whole = _LIST.sub(lambda m: f"(?:{'|'.join(lists[m.group()])})", _spaced(trigger))
+            whole = _LIST.sub(lambda m: f"(?:{'|'.join(known[m.group()])})", _spaced(trigger))
             if _LIST.fullmatch(kind):
-                lists.setdefault(kind, []).append(whole)
+                known.setdefault(kind, []).append(whole)
             else:
                 yield kind, whole
 
 
-def patterns(table: str, flags: int = FLAGS, folder: Path = FOLDER) -> dict[str, re.Pattern[str]]:
-    """For each kind of a table what matches any of its triggers; errors as `read_rules`."""
+def patterns(
+    table: str, folder: Path = FOLDER, lists: Mapping[str, Sequence[str]] = MappingProxyType({})
+) -> dict[str, re.Pattern[str]]:
+    """For each kind of a table what matches any of its triggers, without regard to case, where a dot is any
+    character; arguments and errors as of `read_rules`.
+    """
     kinds: dict[str, list[str]] = {}
-    for kind, trigger in read_rules(table, folder):
+    for kind, trigger in read_rules(table, folder, lists):
         kinds.setdefault(kind, []).append(trigger)
-    return {kind: re.compile("|".join(triggers), flags) for kind, triggers in kinds.items()}
+    return {kind: re.compile("|".join(own), re.IGNORECASE | re.DOTALL) for kind, own in kinds.items()}
 
 
 @dataclass(frozen=True)

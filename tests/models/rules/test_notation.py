@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,13 +12,20 @@ import models
 from models.rules.notation import FOLDER, SHARED, Scanner, patterns, read_rules
 from models.tables import read_tsv
 
-TABLES = sorted(path.stem for path in FOLDER.glob("*.tsv") if path.stem != SHARED)
+TABLES = sorted(
+    path.stem
+    for path in FOLDER.glob("*.tsv")
+    if path.name != SHARED and "\nkind\ttrigger" in path.read_text(encoding="utf-8")
+)
+#: Lists that modules give.
+GIVEN = {"{named}": ["pulse"], "{valued}": ["pulse"]}
 SOURCES = [path.read_text(encoding="utf-8") for path in Path(models.__file__).parent.rglob("*.py")]
 
 
-def table(folder: Path, *rows: str, name: str = "rules") -> Path:
-    path = folder / f"{name}.tsv"
-    path.write_text("\n".join(["# A head.", "kind\ttrigger\tnote", *rows]) + "\n", encoding="utf-8")
+def table(folder: Path, *rows: str, shared: Sequence[str] = ()) -> Path:
+    for name, own in ((SHARED, shared), ("rules.tsv", rows)):
+        text = "\n".join(["# A head.", "kind\ttrigger\tnote", *own]) + "\n"
+        (folder / name).write_text(text, encoding="utf-8")
     return folder
 
 
@@ -32,8 +40,8 @@ def test_a_list_stands_for_its_rows(tmp_path: Path) -> None:
 
 
 def test_a_list_may_name_another_one_above_it_or_a_shared_one(tmp_path: Path) -> None:
-    table(tmp_path, "{kin}\tmother", "{kin}\tson", name=SHARED)
-    folder = table(tmp_path, "{who}\t{kin} of his", "{who}\the", "told\tby {who}")
+    rows = ("{who}\t{kin} of his", "{who}\the", "told\tby {who}")
+    folder = table(tmp_path, *rows, shared=("{kin}\tmother", "{kin}\tson"))
     assert list(read_rules("rules", folder)) == [("told", r"by\s+(?:(?:mother|son)\s+of\s+his|he)")]
 
 
@@ -65,7 +73,7 @@ def test_the_first_row_is_used_where_several_begin_at_a_word() -> None:
 
 @pytest.mark.parametrize("name", TABLES)
 def test_every_trigger_of_a_table_is_a_pattern_and_stands_there_once(name: str) -> None:
-    rows = list(read_rules(name))
+    rows = list(read_rules(name, lists=GIVEN))
     for _, trigger in rows:
         re.compile(trigger)
     assert len(rows) == len(set(rows))
@@ -80,16 +88,20 @@ def test_every_list_of_a_table_is_used_in_it(name: str) -> None:
 
 def test_every_shared_list_is_used_by_some_table() -> None:
     texts = [(FOLDER / f"{name}.tsv").read_text(encoding="utf-8") for name in TABLES]
-    shared = {kind for kind, *_ in read_tsv(FOLDER / f"{SHARED}.tsv", ("kind", "trigger"))}
+    shared = {kind for kind, *_ in read_tsv(FOLDER / SHARED, ("kind", "trigger"))}
     assert all(any(kind in text for text in texts) for kind in shared)
 
 
+@pytest.mark.parametrize("path", [p for p in FOLDER.iterdir() if p.name != SHARED], ids=lambda p: p.stem)
+def test_the_head_of_a_table_has_a_place_for_what_it_gains(path: Path) -> None:
+    assert "\n# Gain there / harm prevented:" in path.read_text(encoding="utf-8").partition("\t")[0]
+
+
 @pytest.mark.parametrize("name", TABLES)
-def test_the_head_of_a_table_says_what_it_gains_and_describes_its_kinds(name: str) -> None:
-    """Each kind is read by the module that reads the table, but what only prevents other matches."""
+def test_the_kinds_of_a_table_are_described_and_read(name: str) -> None:
+    """By the module that reads the table, but what only prevents other matches."""
+    kinds = {kind.removeprefix("clinical_") for kind, _ in read_rules(name, lists=GIVEN)}
     head = (FOLDER / f"{name}.tsv").read_text(encoding="utf-8").partition("\nkind\t")[0]
-    kinds = {kind.removeprefix("clinical_") for kind, _ in read_rules(name)}
-    assert "# Gain there / harm prevented:" in head
     assert set(re.findall(r"`(\w+)`", head)) >= kinds
     (reader,) = [s for s in SOURCES if f'patterns("{name}"' in s or f'read_rules("{name}"' in s]
     assert [kind for kind in kinds - {"pseudo", "list"} if f'"{kind}"' not in reader] == []
