@@ -19,6 +19,7 @@ import pytest
 
 import models
 import streams
+from models.normalization import measurements
 from models.text import FILLER, readable, without_filler
 from streams.cli.demo.run import samples
 from tests.models.hostile_texts import UNITS, hostile_to, repeated
@@ -54,7 +55,7 @@ def all_patterns() -> dict[str, list[re.Pattern[str]]]:
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if not module.name.endswith("__main__"):
                 importlib.import_module(module.name)
-    found: dict[re.Pattern[str], str] = {}
+    found = dict.fromkeys(measurements._readings().says.values(), measurements.__name__)
     for name, module_ in sorted(sys.modules.items()):
         if name.startswith(("models.", "streams.")):
             for value in vars(module_).values():
