@@ -23,8 +23,9 @@ from models.acronym.questions import question
 from models.acronym.scorers import HEAD, Scorer, TrainedScorer, ZeroShotScorer
 from models.encoder.model import Encoder, encoder_of
 from models.releases.manifest import Release
+from models.rules.sentences import whole_sentences
 from models.tables import read_tsv
-from models.text import readable, whole_sentences
+from models.text import readable
 from models.types import Expansion, LongForm, Span
 
 #: Clinical short forms with their long forms, written for this project.

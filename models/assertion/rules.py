@@ -20,7 +20,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from models.rules.notation import Scanner, read_rules
-from models.text import sentences, whole_sentences
+from models.rules.sentences import sentences, whole_sentences
 from models.types import Assertion, Span
 
 #: Characters searched on each side of the effect.

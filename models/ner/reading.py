@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from models.text import sentences, words
+from models.rules.sentences import sentences
+from models.text import words
 from models.types import Span
 
 

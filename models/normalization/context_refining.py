@@ -19,7 +19,7 @@ from models.encoder.packed.bert import PackedBert
 from models.encoder.weights import ADAPTER, check_base
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
-from models.text import sentences
+from models.rules.sentences import sentences
 from models.types import Query, Span
 
 #: Matrices and rows of [S] and [E]; the adapter of S_context is in the release's ADAPTER.

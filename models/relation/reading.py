@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 from models.drugs import bundled_lexicon
 from models.relation.pairs import SentenceMention
+from models.rules.sentences import whole_sentences
 from models.terminology.names import term_at_end
-from models.text import whole_sentences, word_texts, words_to_read
+from models.text import word_texts, words_to_read
 from models.types import ADE, Expansion, Span
 
 #: The system organ class of what is done to a patient ("liver transplantation").

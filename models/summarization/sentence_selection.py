@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from models.text import whole_sentences
+from models.rules.sentences import whole_sentences
 from models.types import Span
 
 #: Not "Was in hospital", "Might just be nerves" or "Can't sleep", statements whose subject was left out, not

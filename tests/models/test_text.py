@@ -8,7 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from models.text import MOST_MARKS, sentences, whole_sentences, word_texts, words, words_to_read
+from models.rules.sentences import sentences, whole_sentences
+from models.text import MOST_MARKS, word_texts, words, words_to_read
 from models.types import Span
 
 # Random text rarely has full stops before spaces, so half of the examples consist of sentence ends.

@@ -26,8 +26,8 @@ from models.normalization.context_refining import (
     stored_tensors,
 )
 from models.normalization.model import NormalizationModel
+from models.rules.sentences import sentences
 from models.terminology import Term
-from models.text import sentences
 from models.types import Query
 from tests.same import same_records, same_vectors
 

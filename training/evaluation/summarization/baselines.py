@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from models.text import sentences
+from models.rules.sentences import sentences
 
 if TYPE_CHECKING:
     from models.summarization.medical_entities import Entity

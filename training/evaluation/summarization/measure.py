@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from models.rules.sentences import sentences
 from models.scores import Counts, Measure, ratio
-from models.text import sentences
 from training.common.corpora import json_lines
 from training.evaluation.result import EvaluationError, Result
 from training.evaluation.summarization.baselines import centroid_sentence, template
