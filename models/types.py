@@ -171,10 +171,10 @@ class TaggedText:
 class ShortQuestion:
     """The short form of a consumer question, as it is shown.
 
-    An extractive one is a part of the text with the names that it lacks; an edited one has an opening of a
-    closed set, or a name in place of a pronoun, or words left out; a decoder writes an abstractive one.
-    The first two have the offsets of their sentence in the original text, or of their two. Where names were
-    inserted that the question is about, `focus` is the first of them, with its own offsets.
+    An extractive one is a part of the text with the names that it lacks, and has the offsets of its sentence
+    in the original text, or of its two; a decoder writes an abstractive one; an edited one is in records of
+    earlier versions, which could change what was extracted. Where names were inserted that the question is
+    about, `focus` is the first of them, with its own offsets.
     """
 
     text: str

@@ -4,8 +4,7 @@ training.summarization`.
 First stage: long questions and their short forms from the entailed pairs of RQE, most of them in messages of
 PsyTAR's sentences (`--message-share`). Second stage: MeQSum, with the contrastive losses and some pairs of
 the first stage (`--replay`). `--extractive` trains the release that extracts: three linear rankers are fitted
-over the frozen encoder, on MeQSum and the teaching corpus. `--edited` trains the release that edits the
-extracted answer: a classifier of kinds of question and a ranker of edits are fitted too.
+over the frozen encoder, on MeQSum and the teaching corpus.
 """
 
 from __future__ import annotations
@@ -35,16 +34,15 @@ def main(
         typer.Option(exists=True, help="folder with questions/, ade/ and psytar/; also stanza/ if present"),
     ] = None,
     extractive: Annotated[bool, typer.Option(help="train the release that extracts")] = False,
-    edited: Annotated[bool, typer.Option(help="train the release that edits the extracted answer")] = False,
     output: Output = RELEASES,
     run: Run = None,
     device: Device = "auto",
     offered: OFFERED = False,
 ) -> None:
     place = device_of(device)
-    if extractive or edited:
+    if extractive:
         check_base(settings.backbone, Need(pieces=MAX_PIECES))
-        release = build_extractive(data, output, settings, place, edited=edited)
+        release = build_extractive(data, output, settings, place)
     elif data is None:
         raise typer.BadParameter("training requires --data")
     else:

@@ -25,10 +25,6 @@ WHY_EXTRACTIVE = (
     "The answer is the writer's own sentence, so it cannot ask what the writer did not. The decoder trained "
     "on MeQSum scores far more there, but on other texts its questions mostly ask something else."
 )
-WHY_EDITED = (
-    "The answer is the writer's own question, or one of a closed set about the writer's own words. The "
-    "decoder trained on MeQSum scores more there, but on other texts its questions mostly ask something else."
-)
 SOURCES = {
     "meqsum": TrainingData(
         name="MeQSum (Ben Abacha and Demner-Fushman 2019), training part", licence="CC BY 4.0"

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from models.encoder.model import Encoder
 from models.releases.manifest import Release, ReleaseError
@@ -106,14 +106,8 @@ class Extraction(NamedTuple):
     kept: ExtractedAnswer
 
 
-class Edits(Protocol):
-    """Edits the extracted answers."""
-
-    def edit(self, found: Sequence[Extraction]) -> list[ShortQuestion]: ...
-
-
 class Extractor:
-    """Extracts short questions as parts of the text, which an editor may change."""
+    """Extracts short questions as parts of the text."""
 
     def __init__(
         self,
@@ -121,14 +115,12 @@ class Extractor:
         lexicons: OwnRecogniser,
         rankers: Rankers,
         thresholds: Thresholds,
-        editor: Edits | None = None,
     ) -> None:
         self.encoder, self.lexicons = encoder, lexicons
         self.rankers, self.thresholds = rankers, thresholds
-        self.editor = editor
 
     @classmethod
-    def load(cls, release: Release, encoder: Encoder, editor: Edits | None = None) -> Extractor:
+    def load(cls, release: Release, encoder: Encoder) -> Extractor:
         """Raises ReleaseError where the weights are of other features."""
         lexicons = OwnRecogniser.load(release)
         try:
@@ -143,16 +135,13 @@ class Extractor:
             rankers = Rankers(of_focus, of_answer, of_insertion, key_words_of(release, encoder.dimension))
             least = release.manifest.configuration["thresholds"]
             thresholds = Thresholds(**{name: float(least[name]) for name in Thresholds._fields})
-            return cls(encoder, lexicons, rankers, thresholds, editor)
+            return cls(encoder, lexicons, rankers, thresholds)
         except (KeyError, ValueError, TypeError) as error:
             raise ReleaseError(f"{release.version}: {error}") from None
 
     def extract(self, texts: Sequence[str]) -> list[ShortQuestion]:
-        """The answer of each text, edited if there is an editor; without one its score is its probability
-        among the candidates.
-        """
-        found = self.find(texts)
-        return self.editor.edit(found) if self.editor else [one.kept.short() for one in found]
+        """The answer of each text; its score is its probability among the candidates."""
+        return [one.kept.short() for one in self.find(texts)]
 
     def find(self, texts: Sequence[str]) -> list[Extraction]:
         """The extraction of each text; the score of an answer is its probability among the candidates."""

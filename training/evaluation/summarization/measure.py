@@ -55,8 +55,8 @@ _FOCUS, _SHARED, _GOLD, _STRANGE, _EXTRACTIVE, _BEGINNING = range(5, 11)
 _COSINE, _INVENTED = 11, 12
 #: The columns of three trivial methods: ROUGE, the beginning and the cosine.
 _CENTROID, _TEMPLATE, _NEAREST = 13, 18, 23
-#: Whether the answer is an edited part of the question, and whether something of its sentence is lost.
-_EDITED, _LOST = 28, 29
+#: Whether something of the sentence of an answer is lost.
+_LOST = 28
 #: The number of first words that give the kind of a question: "what are the treatments", "how long does it".
 KIND = 4
 BEGINNING = f"share of answers whose first {KIND} words are the reference's, whatever their case"
@@ -106,12 +106,6 @@ def measures(recogniser: str) -> tuple[Measure, ...]:
         ratio("mean_words", "words between white space of an answer, mean over questions", (_WORDS, _ONE)),
         *_entity_measures(f"entities by {recogniser}"),
         ratio("extractive", "share of answers that are parts of the question", (_EXTRACTIVE, _ONE)),
-        ratio(
-            "edited",
-            "share of answers that are parts of the question with an opening of the closed set, a name in "
-            "place of a pronoun, or words left out",
-            (_EDITED, _ONE),
-        ),
         ratio(
             "lost",
             "share of answers without any word of an entity of the sentence that they were made from, or "
@@ -175,12 +169,12 @@ def measure(model: Any, corpus: Corpus) -> Result:
 
     def counts(answers: Sequence[str], methods: Sequence[str], sources: Sequence[str]) -> Counts:
         entities = entity_counts(answers, corpus.records, found_by.entities(answers), gold)
-        extractive, edited = (_is_method(methods, m) for m in ("extractive", "edited"))
+        extractive = np.array([m == "extractive" for m in methods], np.float64).reshape(-1, 1)
         begun = beginnings(answers, references)
         others = (similarities(answers, references), inventions(answers, texts))
         lost = losses(answers, sources, found_by.entities(sources))
         own = [summary_counts(answers, references), entities, extractive, begun, *others]
-        return np.hstack([*own, *trivial, edited, lost])
+        return np.hstack([*own, *trivial, lost])
 
     scores = measures(found_by.name)
     ours = [*ROUGES, "mean_words", "entity_consistency", "unfaithful", "beginning", "similarity", "invented"]
@@ -192,11 +186,6 @@ def measure(model: Any, corpus: Corpus) -> Result:
         dict.fromkeys(ours, "first sentence"),
         seconds,
     )
-
-
-def _is_method(methods: Sequence[str], method: str) -> Counts:
-    """(texts, 1): 1 where an answer was made so."""
-    return np.array([m == method for m in methods], np.float64).reshape(-1, 1)
 
 
 def _source(text: str, short: ShortQuestion) -> str:

@@ -1,4 +1,4 @@
-"""Trains the extractor, and the editor on request, and writes the release: the weights of the rankers and the
+"""Trains the extractor and writes the release: the weights of the rankers and the
 lexicons that they were fitted with. The encoder is not changed.
 """
 
@@ -15,17 +15,15 @@ from safetensors.torch import save_file
 from models.encoder.model import Encoder
 from models.releases.manifest import Release, TrainingData
 from models.summarization import medical_entities
-from models.summarization.editing.editor import KIND_WEIGHTS, KINDS_TENSOR
 from models.summarization.extraction.extractor import (
     ANSWER_RANKER,
     INSERTION_RANKER,
     KEY_TENSOR,
     KEY_WEIGHTS,
-    Extractor,
 )
 from models.summarization.extraction.message import messages
 from models.summarization.extraction.ranker import save
-from models.summarization.files import EDIT_RANKER, FOCUS_RANKER
+from models.summarization.files import FOCUS_RANKER
 from models.summarization.medical_entities import OwnRecogniser
 from training.summarization.data import (
     Pair,
@@ -35,31 +33,23 @@ from training.summarization.data import (
     without_leaks,
     written_questions,
 )
-from training.summarization.editing.train import LIMITS, EditorWeights, train_editor
 from training.summarization.extraction.key_words import with_key_words
 from training.summarization.extraction.train import Weights, train
-from training.summarization.release import SOURCES, WHY_EDITED, WHY_EXTRACTIVE, build
+from training.summarization.release import SOURCES, WHY_EXTRACTIVE, build
 from training.summarization.settings import Settings
 from training.teaching.batches import ID
 from training.teaching.readers import teaching_source
 
 MAX_PIECES = 256
 EXTRACTING = "extractive: the asking clause by a trained ranker, with the names that it lacks"
-EDITING = "edited: the asking clause by a trained ranker, with the names that it lacks, as a plain question"
 console = Console()
 
 
 def build_extractive(
-    data: Path | None,
-    root: Path,
-    settings: Settings,
-    device: torch.device | str = "cpu",
-    *,
-    edited: bool = False,
+    data: Path | None, root: Path, settings: Settings, device: torch.device | str = "cpu"
 ) -> Release:
-    """The release that extracts, and with `edited` the one that edits what it extracts. It learns from the
-    teaching corpus, and from MeQSum where there is `data`; at most `settings.limit` questions of each, if
-    that is not 0.
+    """The release that extracts. It learns from the teaching corpus, and from MeQSum where there is `data`;
+    at most `settings.limit` questions of each, if that is not 0.
     """
     base, pairs = settings.backbone, training_pairs(data, settings.limit)
     encoder = Encoder.load(base, device=str(device), max_pieces=MAX_PIECES)
@@ -72,15 +62,11 @@ def build_extractive(
     with tempfile.TemporaryDirectory(prefix="summarization-") as name:
         folder = Path(name)
         _write_rankers(weights, folder)
-        if edited:
-            extractor = Extractor(encoder, lexicons, weights.rankers(), least)
-            configuration["margin"] = _write_editor(train_editor(extractor, pairs, read.messages), folder)
-            configuration["limits"] = LIMITS._asdict()
         return build(
             folder,
-            kind=EDITING if edited else EXTRACTING,
+            kind=EXTRACTING,
             base=base,
-            configuration={**configuration, "why_extractive": WHY_EDITED if edited else WHY_EXTRACTIVE},
+            configuration={**configuration, "why_extractive": WHY_EXTRACTIVE},
             training_data=sources(pairs),
             data=data,
             root=root,
@@ -96,13 +82,6 @@ def _write_rankers(weights: Weights, folder: Path) -> None:
     if weights.key_words is not None:
         save_file({KEY_TENSOR: weights.key_words.weights.contiguous()}, folder / KEY_WEIGHTS)
     medical_entities.write_lexicons(folder)
-
-
-def _write_editor(weights: EditorWeights, folder: Path) -> float:
-    """Writes the weights of the editor; returns its margin."""
-    save(weights.ranker, folder / EDIT_RANKER)
-    save_file({KINDS_TENSOR: weights.kinds.contiguous()}, folder / KIND_WEIGHTS)
-    return weights.margin
 
 
 def training_pairs(data: Path | None, limit: int = 0) -> list[Pair]:

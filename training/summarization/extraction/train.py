@@ -10,7 +10,6 @@ from models.encoder.model import Encoder
 from models.summarization.extraction import candidates, focus_features, insertion
 from models.summarization.extraction.extractor import (
     Answers,
-    Rankers,
     Thresholds,
     Topics,
     answers,
@@ -53,15 +52,6 @@ class Weights(NamedTuple):
     thresholds: Thresholds
     key_words: KeyWords | None
     """None for releases without"""
-
-    def rankers(self) -> Rankers:
-        """The rankers with these weights."""
-        return Rankers(
-            LinearRanker(self.focus, focus_features.FEATURES),
-            LinearRanker(self.answer, candidates.FEATURES),
-            LinearRanker(self.insertion, insertion.FEATURES),
-            self.key_words,
-        )
 
 
 class _LabelledMessage(NamedTuple):

@@ -12,7 +12,6 @@ from models.encoder.model import Encoder
 from models.loading import load
 from models.releases.manifest import Release, ReleaseError
 from models.releases.store import open_release
-from models.summarization.editing.editor import Editor
 from models.summarization.extraction.extractor import Extractor
 from training.summarization.__main__ import main
 from training.summarization.extraction.release import training_pairs
@@ -79,37 +78,6 @@ def test_the_release_extracts_and_states_what_it_learnt_from(release: Release) -
     assert loaded.passes_canary()
     (short,) = loaded.model.predict(["Tea, please. I would like to know if tea is bad for me. Is it fine?"])
     assert short.text.endswith("?")
-
-
-@pytest.mark.slow
-def test_a_release_may_edit_what_it_extracts(data: Path, tiny_bert: str) -> None:
-    lines = [
-        json.dumps(
-            {
-                "id": f"c{i}",
-                "split": "train",
-                "question": f"My {who} is ill with {name}. Is there any cure for {name}?",
-                "summary": f"What are the treatments for {name}?",
-            }
-        )
-        for i, (who, name) in enumerate(
-            [("son", "gout"), ("aunt", "asthma"), ("dad", "eczema"), ("wife", "migraine"), ("cat", "anemia")]
-        )
-    ]
-    with (data / "questions/meqsum.jsonl").open("a", encoding="utf-8") as file:
-        file.write("\n" + "\n".join(lines))
-    main(data=data, output=data / "out", backbone=tiny_bert, edited=True, limit=12)
-    (path,) = (data / "out/summarization").iterdir()
-    release = open_release(path)
-    assert {"edit_ranker.tsv", "kinds.safetensors", "answer_ranker.tsv"} <= set(release.manifest.files)
-    assert release.manifest.kind.startswith("edited")
-    assert isinstance(release.manifest.configuration["margin"], float)
-    loaded = load(release, dtype="float32")
-    assert loaded.passes_canary()
-    table = release.path / "edit_ranker.tsv"
-    table.write_text(table.read_text(encoding="utf-8").replace("kept_words", "words"), encoding="utf-8")
-    with pytest.raises(ReleaseError, match="finite weight"):
-        Editor.load(release)
 
 
 def test_weights_of_other_features_are_no_release(release: Release, tmp_path: Path) -> None:

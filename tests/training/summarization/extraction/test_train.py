@@ -6,8 +6,9 @@ import pytest
 
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
-from models.summarization.extraction.extractor import Extractor
+from models.summarization.extraction.extractor import Extractor, Rankers
 from models.summarization.extraction.message import messages
+from models.summarization.extraction.ranker import LinearRanker
 from models.summarization.medical_entities import OwnRecogniser
 from training.summarization.data import Pair
 from training.summarization.extraction.key_words import keyed, with_key_words
@@ -33,7 +34,11 @@ PAIRS = [
 def extractor(mini: Encoder) -> Extractor:
     read = with_key_words(messages(mini, LEXICONS, [p.question for p in PAIRS]), PAIRS)
     weights = train(mini, LEXICONS.drugs, PAIRS, read)
-    return Extractor(mini, LEXICONS, weights.rankers(), weights.thresholds)
+    focus, answer, insertion = (
+        LinearRanker(w, tuple(w)) for w in (weights.focus, weights.answer, weights.insertion)
+    )
+    rankers = Rankers(focus, answer, insertion, weights.key_words)
+    return Extractor(mini, LEXICONS, rankers, weights.thresholds)
 
 
 def test_what_is_in_the_written_questions_is_learnt(extractor: Extractor) -> None:

@@ -1,1 +1,0 @@
-"""Edits of extracted short questions: openings from a closed set, names for pronouns, words left out."""
