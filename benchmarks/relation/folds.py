@@ -14,11 +14,10 @@ import statistics
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import torch
 import typer
 from rich.console import Console
 
@@ -27,20 +26,21 @@ from benchmarks.machine import provenance, write_atomically
 from models.loading import load
 from models.types import ADE, DRUG, Mention, Relation, TaggedText
 from training.common.precision import resolved
-from training.common.program import Device, Run, device_of, program
+from training.common.program import Device, Run, device_of
 from training.common.program_help import run_program
 from training.evaluation.evaluate import Evaluation, evaluate
 from training.evaluation.relation import BASELINES, FOLDS, GROUPS, MEASURES
 from training.ner import assemble as ner
 from training.ner.settings import Settings as TaggerSettings
-from training.relation import release as relation
-from training.relation.settings import Objective, Settings
+from training.recipes.recipe import Recipe, changes_of, read_recipe
+from training.recipes.stages import Place, run_recipe
+from training.relation.task import TASK
 
 console = Console()
 ROOT = Path(__file__).parents[2]
 #: Files that the figures of a fold depend on, in addition to the settings and the libraries.
 CODE = (
-    "training/relation/**/*.py",
+    "training/relation/*.py",
     "training/common/adapter.py",
     "training/common/loop.py",
     "training/common/batching.py",
@@ -98,18 +98,11 @@ def plain_scores(split: str, epochs: int, seed: int, data: Path) -> dict[str, fl
         return _rounded(evaluate("relation", EveryPair(tagger), "", data, split))
 
 
-def fold_row(
-    objective: Objective,
-    settings: Settings,
-    data: Path,
-    run: Path | None,
-    device: torch.device,
-) -> dict[str, Any]:
+def fold_row(recipe: Recipe, place: Place, run: Path | None) -> dict[str, Any]:
     """Trains on one fold; scores on its test part, each with its baseline, and costs."""
     with tempfile.TemporaryDirectory() as folder:
         started = time.monotonic()
-        own = run / settings.split if run else None
-        release = relation.make(objective, settings, data, Path(folder), own, device)
+        release = run_recipe(TASK, recipe, replace(place, output=Path(folder)), run)
         seconds = time.monotonic() - started
         scores = release.manifest.scores
         size = sum(f.size for f in release.manifest.files.values()) / 1e6
@@ -144,10 +137,11 @@ def code_digest() -> str:
     return digest.hexdigest()[:12]
 
 
-def origin_of(objective: Objective, settings: Settings, grouped: bool) -> dict[str, Any]:
+def origin_of(recipe: Recipe, grouped: bool) -> dict[str, Any]:
     """The settings and the code that folds in one file must have in common."""
+    runs = [run for stage in recipe.described()["stages"] for run in stage["runs"]]
     return {
-        "settings": {k: v for k, v in asdict(settings).items() if k != "split"} | {"objective": objective},
+        "settings": [{k: v for k, v in run.items() if k != "split"} for run in runs],
         "kind": "parts that share no abstract" if grouped else "the papers' folds",
         "code": code_digest(),
     }
@@ -179,35 +173,40 @@ def _rounded(evaluation: Evaluation) -> dict[str, float]:
     return scores
 
 
-@program
 def main(
-    settings: Settings,
     data: Annotated[Path, typer.Option(exists=True, help="folder with ade/")],
     result: Annotated[Path, typer.Option("--json", help="result file; a run resumes where it ends")],
-    folds: Annotated[str, typer.Option(help="their numbers, with commas; `--split` is not used")] = ALL,
+    recipe: Annotated[Path | None, typer.Option(exists=True, help="file with what differs")] = None,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="a setting of every stage"),
+    ] = None,
+    folds: Annotated[str, typer.Option(help="their numbers, with commas")] = ALL,
     grouped: Annotated[
         bool, typer.Option(help="use parts that share no abstract instead of the papers' folds")
     ] = False,
     plain: Annotated[int, typer.Option(help="epochs of plain fine-tuning; 0: none")] = 8,
     run: Run = None,
     device: Device = "auto",
-    objective: Annotated[Objective, typer.Option(help="the models that are trained")] = "all",
 ) -> None:
     if not set(folds.split(",")) <= set(ALL.split(",")):
         raise typer.BadParameter(f"--folds {folds}: numbers from 1 to 10 are wanted")
-    place = device_of(device)
-    settings = replace(settings, precision=resolved(settings.precision, place))
-    origin = origin_of(objective, settings, grouped)
+    place = Place(data, result.parent, device_of(device))
+
+    def of_split(split: str) -> Recipe:
+        given = {"precision": resolved("auto", place.device)} | changes_of(changes or [])
+        return read_recipe("relation", TASK.settings, recipe, given | {"split": split})
+
+    origin = origin_of(of_split(f"{FOLDS}1"), grouped)
     done = stored_folds(result, origin)
     for fold in folds.split(","):
         split = f"{GROUPS if grouped else FOLDS}{fold}"
         if fold not in done:
-            own = replace(settings, split=split)
-            done[fold] = row = fold_row(objective, own, data, run, place)
+            done[fold] = row = fold_row(of_split(split), place, run / split if run else None)
             write_results(result, origin, done)
             console.print(f"fold {fold}: {row['scores']} after {row['seconds']} s")
         if plain and "plain" not in done[fold]:
-            done[fold]["plain"] = plain_scores(split, plain, settings.seed, data)
+            done[fold]["plain"] = plain_scores(split, plain, origin["settings"][0]["seed"], data)
             write_results(result, origin, done)
             console.print(f"fold {fold}, plain fine-tuning: {done[fold]['plain']}")
     console.print(summary(done))

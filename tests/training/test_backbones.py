@@ -26,6 +26,7 @@ from tests.training.acronym.corpus import write_dictionary
 from tests.training.idiom.conftest import semeval
 from tests.training.normalization.small_terms import write_corpus as write_mentions
 from tests.training.recipes import runs as recipe_runs
+from tests.training.recipes.runs import made
 from tests.training.summarization.short_pairs import write_corpus as write_questions
 from training.acronym.__main__ import main as acronym
 from training.common import build
@@ -33,7 +34,6 @@ from training.evaluation.idiom import PRIMARY, STS
 from training.idiom.trainer import IdiomTrainee
 from training.normalization.__main__ import main as normalization
 from training.recipes.recipe import task_names
-from training.relation.__main__ import main as relation
 from training.summarization.__main__ import main as summarization
 
 __all__ = ["semeval"]
@@ -63,9 +63,7 @@ def runs(corpus: Path, semeval: Path, tmp_path_factory: pytest.TempPathFactory) 
     mentions, plain = write_mentions(root / "mentions"), {"precision": "float32", "device": DEVICE}
     acronyms, questions = write_acronyms(root / "acronyms"), write_questions(root / "questions/data")
     tagging: dict[str, Any] = dict(data=corpus, epochs=1, batch=8, corpora="psytar", decode="paper")
-    relating: dict[str, Any] = dict(
-        data=corpus, epochs=1, pair_epochs=1, batch=8,
-    )  # fmt: skip
+    relating: dict[str, Any] = dict(data=corpus, objective="cldr", epochs=1, batch=8, teaching=0.0)
     coding: dict[str, Any] = dict(data=mentions / "data", terms=mentions / "terms.tsv", epochs=1)
     expanding: dict[str, Any] = dict(
         data=acronyms, dictionary=write_dictionary(root / "dictionary.tsv"), corpora="sdu22_scientific",
@@ -80,11 +78,11 @@ def runs(corpus: Path, semeval: Path, tmp_path_factory: pytest.TempPathFactory) 
         # An epoch is kept whatever it does to these vectors.
         patch.setattr(IdiomTrainee, "validate", lambda self, number: {PRIMARY: 0.1 * number, STS: 0.5})
         yield {
-            "ner": lambda base, **more: recipe_runs.made("ner", base=base, **tagging | plain | more),
+            "ner": lambda base, **more: made("ner", base=base, **tagging | plain | more),
             "normalization": lambda base, **more: normalization(base=base, **coding | plain | more),
-            "relation": lambda base, **more: relation(base=base, **relating | plain | more),
+            "relation": lambda base, **more: made("relation", base=base, **relating | plain | more),
             "acronym": lambda base, **more: acronym(base=base, **expanding | plain | more),
-            "idiom": lambda base, **more: recipe_runs.made("idiom", base=base, **comparing | plain | more),
+            "idiom": lambda base, **more: made("idiom", base=base, **comparing | plain | more),
             "summarization": lambda base, **more: summarization(backbone=base, **asking | plain | more),
         }
 

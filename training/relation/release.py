@@ -1,15 +1,15 @@
-"""Trains the spaces that an objective names and builds a relation release."""
+"""Trains a space and builds a relation release, or makes one again with today's drug names."""
 
 from __future__ import annotations
 
 import shutil
 import tempfile
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+import numpy as np
 import torch
-from rich.console import Console
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -17,37 +17,38 @@ from models import drugs
 from models.drift import REFERENCE
 from models.encoder.base_files import base_digest
 from models.encoder.model import Encoder
+from models.encoder.split.layer_split import SplitEncoder, UpperLayers
 from models.encoder.weights import ADAPTER
 from models.relation.model import RelationModel
-from models.relation.neighbours import TokenHead
-from models.relation.sentence_head import SentenceHead
-from models.relation.spaces import UPPER_ADAPTER
+from models.relation.neighbours import HEAD, TokenHead
+from models.relation.sentence_head import SENTENCE_HEAD, SentenceHead
+from models.relation.spaces import UPPER_ADAPTER, EmbeddingSpaces
 from models.releases.manifest import Release, ReleaseError, TrainingData
+from models.text import word_texts
+from training.common import adapter
 from training.common.build import build_release
 from training.common.corpora import ADE_NEGATIVES, ade_corpus
 from training.common.loop import TrainingLoop
 from training.common.reference import TextsOf
-from training.relation.assemble import Encoders, Entities, assemble, find_entities, write_above
-from training.relation.data import Corpus, corpus_of, examples
-from training.relation.heads.event import write_event_head
-from training.relation.heads.threshold import choose_event_threshold
-from training.relation.heads.token_head import head_of
-from training.relation.settings import Objective, Settings, frozen_layers
-from training.relation.spaces.cldr import PairSpace, UpperSpace
-from training.relation.spaces.clgs import GraphSpace
-from training.relation.spaces.clner import EntitySpace
-from training.relation.written import release_scores
+from training.evaluation.evaluate import manifest_scores
+from training.recipes.stages import Place
+from training.relation.cldr import PairSpace, with_wrong_pairs
+from training.relation.clgs import GraphSpace
+from training.relation.clner import EntitySpace
+from training.relation.data import Corpus, Example, examples, read
+from training.relation.network import half_of
+from training.relation.scores import ValidationPairs
+from training.relation.settings import Settings
+from training.relation.support import Parts, found_pairs, validation_pairs, with_pairs, with_words
+from training.relation.train import Space
 from training.teaching.readers import teaching_sources
 
-console = Console()
-KINDS: dict[Objective, str] = {
-    "all": "entities by CLNER, relations by CLDR over them",
+MAX_BYTES = 12_000_000
+KINDS = {
     "clner": "entities and relations in CLNER's space",
-    "cldr": "relations by CLDR, entities in the plain encoder's space",
-    "clgs": "relations by CLGS, entities in the plain encoder's space",
+    "cldr": "relations by CLDR over its entities",
+    "clgs": "relations by CLGS over its entities",
 }
-#: The texts that the reference of a release is made from.
-READ = "its training sentences with and without an event"
 CANARY = [
     "Intravenous azithromycin - induced ototoxicity .",
     "Two patients developed agranulocytosis after clozapine; neither had taken aspirin.",
@@ -55,169 +56,176 @@ CANARY = [
 ]
 
 
-class Trained(NamedTuple):
-    """What `train` gives."""
+class Run:
+    """One run, whose files are collected in `folder`."""
 
-    encoders: Encoders
-    """with the weights as their stored adapters restore them"""
-    entities: Entities
-    sentence_head: SentenceHead | None
+    def __init__(self, settings: Settings, place: Place, folder: Path) -> None:
+        """Raises ReleaseError where the release to begin with is of another task or base."""
+        self.settings, self.place, self.folder, self.seconds = settings, place, folder, 0.0
+        self.corpus = read(place.data, asdict(settings))
+        start = place.start
+        if start is None:
+            return
+        if (start.task, start.manifest.base) != ("relation", settings.base):
+            raise ReleaseError(f"{start.version}: no relation release over {settings.base} to begin with")
+        if ADAPTER in start.manifest.files:
+            shutil.copyfile(start.file(ADAPTER), folder / ADAPTER)
 
+    def make(self) -> Parts:
+        """Trains, and writes what a release holds but the drug names."""
+        parts = self._tagger()
+        valid, train = validation_pairs(parts, self.corpus), examples(self.corpus.train, parts.spaces.encoder)
+        if not self.corpus.negatives:
+            train = with_wrong_pairs(train, self.settings.seed)
+        train += found_pairs(parts, self.corpus.negatives)
+        if self.settings.objective != "clner":
+            parts = replace(parts, spaces=self._spaces_above(parts, train, valid))
+        parts = with_pairs(parts, train, valid)
+        self._write(parts, train)
+        return parts
 
-class Trainer:
-    """One run: trains what its objective names and writes the adapters into `folder`."""
-
-    def __init__(
-        self, settings: Settings, folder: Path, run: Path | None = None, device: torch.device | str = "cpu"
-    ) -> None:
-        self.settings, self.folder, self.device = settings, folder, torch.device(device)
-        self.seconds = 0.0
-        self._run = run
-        self._beside: dict[str, Any] = {}
-        self._sentence_head: SentenceHead | None = None
-
-    def train(self, objective: Objective, corpus: Corpus) -> Trained:
-        """CLNER first where it is part of the objective, then CLDR or CLGS over the resulting encoder."""
-        console.print(f"{len(corpus.train)} training sentences, {len(corpus.valid)} for validation")
-        dense, head = None, None
-        if objective in ("clner", "all"):
-            dense, head = self._entity_space(corpus)
-        encoders = Encoders.load(self.settings, self.folder, dense, self.device, head)
-        entities = find_entities(encoders, corpus, self.settings)
-        if objective != "clner":
-            # CLNER's own training is the same for each objective; what is trained over it is not.
-            self._beside = {"objective": objective}
-            self._upper_space(objective, corpus, entities)
-            encoders = Encoders.load(self.settings, self.folder, dense, self.device, head)
-        return Trained(encoders, entities, self._sentence_head)
-
-    def _entity_space(self, corpus: Corpus) -> tuple[Tensor, TokenHead | None]:
-        """CLNER's dense layer, (d, width), and its head where it was trained, after its encoder was written
-        as an adapter.
-        """
-        space = EntitySpace(self.settings, corpus, self.device)
-        self._fit(space, "clner")
-        save_file(space.adapter(), self.folder / ADAPTER)
-        space.encoder = Encoder.load(
-            self.settings.base, adapter=self.folder / ADAPTER, device=str(self.device)
+    def _encoder(self, file: str = ADAPTER) -> Encoder:
+        path = self.folder / file
+        return Encoder.load(
+            self.settings.base, device=str(self.place.device), adapter=path if path.exists() else None
         )
-        scores = ", ".join(f"{k} {v:.4f}" for k, v in space.scores().items())
-        console.print(f"as it is stored: {scores}", highlight=False)
-        if space.event is not None:
-            self._sentence_head = SentenceHead(write_event_head(space.event, self.folder))
-        head = head_of(space.head) if self.settings.cross_entropy else None
-        return space.dense.weight.detach().T.contiguous().cpu(), head
 
-    def _upper_space(self, objective: Objective, corpus: Corpus, entities: Entities) -> None:
-        path = self.folder / ADAPTER
-        encoder = Encoder.load(
-            self.settings.base, adapter=path if path.exists() else None, device=str(self.device)
-        )
-        sentences = examples(corpus.train, encoder) + entities.negatives
-        space: UpperSpace
-        if objective == "clgs":
-            valid = examples(corpus.valid, encoder)
-            space = GraphSpace(self.settings, encoder, sentences, valid, self.device)
+    def _tagger(self) -> Parts:
+        """CLNER, that of the release to begin with, or the neighbours in the space of the base."""
+        if self.place.start is not None:
+            model = RelationModel.load(self.place.start, device=str(self.place.device))
+            return Parts(model.spaces, model.support, model.voting, model.sentence_head)
+        dense, head, event = torch.eye(self._encoder().dimension), None, None
+        if self.settings.objective == "clner":
+            space = EntitySpace(self.settings, self.corpus, self.place.device)
+            self._fit(space)
+            save_file(space.adapter(), self.folder / ADAPTER)
+            dense = space.dense.weight.detach().T.cpu()
+            if space.heads is not None:
+                linear, event = (head.cpu().half().float() for head in space.heads)
+                head = TokenHead(*(t.detach().numpy() for t in (linear.weight, linear.bias)))
+        spaces = EmbeddingSpaces(self._encoder(), np.ascontiguousarray(dense.numpy()))
+        sentence_head = SentenceHead(event) if event is not None else None
+        return with_words(spaces, self.corpus, self.settings.seed, head, sentence_head)
+
+    def _spaces_above(self, parts: Parts, train: list[Example], valid: ValidationPairs) -> EmbeddingSpaces:
+        """The spaces with the upper layers of CLDR or CLGS, as they are stored."""
+        encoder, device = self._encoder(), self.place.device
+        space: PairSpace | GraphSpace
+        if self.settings.objective == "cldr":
+            space = PairSpace(self.settings, encoder, train, valid, device)
         else:
-            space = PairSpace(self.settings, encoder, sentences, entities.valid, self.device)
-        self._fit(space, "clgs" if objective == "clgs" else "cldr")
-        write_above(self.settings, space.upper, self.folder)
+            space = GraphSpace(self.settings, encoder, train, examples(self.corpus.valid, encoder), device)
+        self._fit(space)
+        base = Encoder.load(self.settings.base).model
+        save_file(adapter.quantized(base, space.upper.model), self.folder / UPPER_ADAPTER)
+        below = half_of(encoder)
+        upper = UpperLayers(self._encoder(UPPER_ADAPTER), below)
+        return EmbeddingSpaces(SplitEncoder(encoder, below), parts.spaces.projection, upper=upper)
 
-    def _fit(self, space: EntitySpace | UpperSpace, name: str) -> None:
-        identity = asdict(self.settings) | self._beside
-        loop = TrainingLoop(space, identity, self._run / name if self._run else None, name)
+    def _fit(self, space: Space) -> None:
+        start = self.place.start.version if self.place.start else ""
+        identity = asdict(self.settings) | {"start": start}
+        loop = TrainingLoop(space, identity, self.place.checkpoints, self.settings.objective)
         loop.run()
         self.seconds += loop.seconds
 
+    def _write(self, parts: Parts, train: list[Example]) -> None:
+        save_file(tensors_of(parts), self.folder / "support.safetensors")
+        if parts.event is not None:
+            head = {name: tensor.half() for name, tensor in parts.event.head.state_dict().items()}
+            save_file(head, self.folder / SENTENCE_HEAD)
+        lines = ["sentence\tdrug\teffect\trelated\n"]
+        for e in train:
+            texts = word_texts(e.gold.text)
+            for rows, related in ((e.pairs, 1), (e.unrelated, 0)):
+                lines += [f"{e.gold.id}\t{texts[d]}\t{texts[f]}\t{related}\n" for d, f in rows]
+        (self.folder / "pairs.tsv").write_text("".join(lines), encoding="utf-8")
 
-def make(
-    objective: Objective,
-    settings: Settings,
-    data: Path | None,
-    root: Path,
-    run: Path | None = None,
-    device: torch.device | str = "cpu",
-) -> Release:
-    """Trains, scores on the test part of the split, and builds under `root`."""
-    corpus = corpus_of(asdict(settings), data)
+    def configuration(self, parts: Parts) -> dict[str, Any]:
+        """Of the release; `before` are the settings of the run that made what this one began with."""
+        start = self.place.start
+        before = {"start": start.version, "before": start.manifest.configuration["training"]} if start else {}
+        return {
+            **({"below": half_of(self._encoder())} if parts.spaces.upper else {}),
+            "max_pieces": parts.spaces.encoder.max_pieces,
+            **asdict(parts.voting),
+            "training": asdict(self.settings) | before,
+            "training_seconds": round(self.seconds),
+        }
+
+
+def make(settings: Settings, place: Place) -> Release:
+    """Trains, scores on the test part of the split, and builds under `place.output`."""
     with tempfile.TemporaryDirectory(prefix="relation-") as name:
-        trainer = Trainer(settings, Path(name), run, device)
-        trained = trainer.train(objective, corpus)
-        model = assemble(trained.encoders, corpus, trained.entities, trainer.folder)
-        if trained.sentence_head is not None:
-            model.sentence_head = trained.sentence_head
-            choose_event_threshold(model, corpus.valid, corpus.valid_negatives)
-        configuration = _configuration(trainer, model)
+        run = Run(settings, place, Path(name))
+        parts = run.make()
+        earlier = place.start.manifest.training_data if place.start else []
         stated = {
-            "kind": "nearest training words and pairs: " + KINDS[objective],
+            "kind": "nearest training words and pairs: " + KINDS[settings.objective],
             "base": settings.base,
             "base_sha256": base_digest(settings.base),
-            "training_data": _sources(settings, corpus),
+            "training_data": list(dict.fromkeys([*earlier, *_sources(settings, run.corpus)])),
             "canary": CANARY,
         }
-        return _built(trainer.folder, stated, configuration, corpus, data, root, trainer.device)
+        return _built(run.folder, stated, run.configuration(parts), run.corpus, place)
 
 
-def renamed(release: Release, data: Path | None, root: Path, device: torch.device | str = "cpu") -> Release:
-    """Publishes a copy of the release with the drug names of today's lexicon under `root`. Nothing is
-    trained; scores and reference are made anew from the corpora that it was trained on. Raises ReleaseError
-    for another task.
+def refreshed(release: Release, place: Place) -> Release:
+    """A copy of the release with the drug names of today's lexicon. Nothing is trained; scores and reference
+    are made anew from the corpora that it was trained on.
     """
     manifest = release.manifest
-    if manifest.task != "relation":
-        raise ReleaseError(f"{release.version} is a release of {manifest.task}, not of relation")
-    corpus = corpus_of(manifest.configuration["training"], data)
     with tempfile.TemporaryDirectory(prefix="relation-") as name:
         folder = Path(name)
         for file in manifest.files.keys() - {REFERENCE, drugs.RELEASE_FILE}:
             shutil.copyfile(release.file(file), folder / file)
-        shutil.copyfile(drugs.BUNDLED, folder / drugs.RELEASE_FILE)
-        configuration = manifest.configuration | {"like": release.version}
         stated = {name: getattr(manifest, name) for name in ("kind", "base", "base_sha256", "training_data")}
         stated["canary"] = manifest.canary.inputs
-        return _built(folder, stated, configuration, corpus, data, root, device)
+        configuration = manifest.configuration | {"like": release.version}
+        return _built(folder, stated, configuration, read(place.data, configuration["training"]), place)
 
 
 def _built(
-    folder: Path,
-    stated: dict[str, Any],
-    configuration: dict[str, Any],
-    corpus: Corpus,
-    data: Path | None,
-    root: Path,
-    device: torch.device | str,
+    folder: Path, stated: dict[str, Any], configuration: dict[str, Any], corpus: Corpus, place: Place
 ) -> Release:
+    shutil.copyfile(drugs.BUNDLED, folder / drugs.RELEASE_FILE)
+    texts = [text.text for text in corpus.train + corpus.negatives]
+    split = configuration["training"]["split"]
     return build_release(
         folder,
         task="relation",
         configuration=configuration,
-        scores=lambda model: release_scores(model, configuration["training"], data),
-        root=root,
-        device=device,
-        reference=TextsOf.some(READ, [text.text for text in corpus.train + corpus.negatives]),
+        scores=lambda model: manifest_scores("relation", model, place.data, (split,)),
+        root=place.output,
+        device=place.device,
+        reference=TextsOf.some("its training sentences with and without an event", texts),
         **stated,
     )
 
 
-def _configuration(trainer: Trainer, model: RelationModel) -> dict[str, Any]:
-    encoder, voting = model.spaces.encoder, model.voting
-    has_upper = (trainer.folder / UPPER_ADAPTER).exists()
-    return {
-        **({"below": frozen_layers(encoder.model)} if has_upper else {}),
-        "max_pieces": encoder.max_pieces,
-        "k_words": voting.k_words,
-        "k_pairs": voting.k_pairs,
-        "words_share": voting.words_share,
-        "threshold": voting.threshold,
-        **({"event_threshold": voting.event_threshold} if model.sentence_head else {}),
-        "training": asdict(trainer.settings),
-        "training_seconds": round(trainer.seconds),
-    }
-
-
 def _sources(settings: Settings, corpus: Corpus) -> list[TrainingData]:
-    """What a release was trained on."""
-    unseen = {t.id for t in corpus.valid + corpus.valid_negatives}
-    taught = {t.id: t for t in [*corpus.train, *corpus.negatives] if t.id not in unseen}.values()
-    public = [ade_corpus(settings.split), ADE_NEGATIVES] if settings.corpora == "ade" else []
-    return [*public, *teaching_sources(taught)]
+    negatives = [ADE_NEGATIVES] if corpus.negatives else []
+    return [ade_corpus(settings.split), *negatives, *teaching_sources(corpus.train)]
+
+
+def tensors_of(parts: Parts) -> dict[str, Tensor]:
+    """The tensors of a release's support file; raises ValueError where they exceed MAX_BYTES."""
+    support = parts.support
+    halves = {
+        "projection": parts.spaces.projection,
+        "pair_projection": parts.spaces.pair_projection,
+        "words": support.words,
+        "pairs": support.pairs,
+    }
+    if support.head is not None:
+        halves |= dict(zip(HEAD, (support.head.weight, support.head.bias), strict=True))
+    tensors = {name: torch.from_numpy(array).half() for name, array in halves.items()}
+    for name, numbers in (("tags", support.tags), ("related", support.related)):
+        tensors[name] = torch.from_numpy(numbers).to(torch.uint8)
+    if support.transitions is not None:
+        tensors["transitions"] = torch.from_numpy(support.transitions)
+    size = sum(t.numel() * t.element_size() for t in tensors.values())
+    if size > MAX_BYTES:
+        raise ValueError(f"the support is {size / 1e6:.1f} MB, more than {MAX_BYTES / 1e6:.0f}")
+    return tensors

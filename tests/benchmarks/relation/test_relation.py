@@ -17,11 +17,13 @@ from tests.training.fakes import mentions, tagger
 from training.ner import assemble as ner
 from training.ner.settings import Settings as TaggerSettings
 
-SMALL = {"folds": "1", "device": "cpu", "epochs": 1, "pair_epochs": 1, "negatives": 4, "plain": 0}
+SMALL: dict[str, Any] = {"folds": "1", "device": "cpu", "plain": 0}
+SETTINGS = ["epochs=1", "negatives=4", "teaching=0.0"]
 
 
-def folds(corpus: Path, base: str, result: Path, **options: Any) -> dict[str, Any]:
-    relation_folds.main(data=corpus, result=result, base=base, **(SMALL | options))
+def folds(corpus: Path, base: str, result: Path, *given: str, **options: Any) -> dict[str, Any]:
+    changes = [f"base={base}", *SETTINGS, *given]
+    relation_folds.main(data=corpus, result=result, changes=changes, **(SMALL | options))
     content: dict[str, Any] = json.loads(result.read_bytes())
     return content
 
@@ -38,7 +40,7 @@ def test_folds_that_are_in_the_file_are_not_trained_again(
     again = folds(corpus, tiny_bert, result)
     assert again["folds"] == first["folds"]
     with pytest.raises(typer.BadParameter, match="settings"):
-        folds(corpus, tiny_bert, result, seed=1)
+        folds(corpus, tiny_bert, result, "seed=1")
     monkeypatch.setattr(relation_folds, "code_digest", lambda: "other")
     with pytest.raises(typer.BadParameter, match="code"):
         folds(corpus, tiny_bert, result)

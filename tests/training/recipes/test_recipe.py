@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,7 +12,7 @@ import pytest
 from pydantic import Field
 
 from training.recipes import recipe
-from training.recipes.recipe import RECIPES, RecipeError, changes_of, read_recipe, task_names
+from training.recipes.recipe import RECIPES, RecipeError, changes_of, checked, read_recipe, task_names
 from training.recipes.stages import task_of
 
 
@@ -111,7 +111,9 @@ def test_a_bundled_recipe_has_every_setting_with_a_reason_and_the_default(name: 
     kind = task_of(name).settings
     common: dict[str, Any] = tomllib.loads(text)["settings"]
     assert list(common) == [field.name for field in fields(kind)]
-    assert common == asdict(kind())
+    assert asdict(checked(kind, common, name)) == common
+    defaults = {field.name: field.default for field in fields(kind) if field.default is not MISSING}
+    assert defaults.items() <= common.items()
     lines = text[text.index("[settings]") :].split("[[stage]]")[0].splitlines()
     settings = [line for line in lines if re.match(r"\w+ = ", line)]
     assert [line for line in settings if not re.search(r"  # .{10}", line)] == []

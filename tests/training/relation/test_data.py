@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import random
 import shutil
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import torch
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
 from models.types import ADE, DRUG
+from tests.training.recipes.runs import settings_of
 from training.common.corpora import CorpusError, GoldMention, GoldText
 from training.relation.data import (
     TAGS,
@@ -22,9 +24,8 @@ from training.relation.data import (
     offsets,
     paired,
     read,
-    sentence_batches,
-    word_states,
 )
+from training.relation.network import word_states
 from training.teaching.readers import gold_texts
 
 B_DRUG, B_ADE, I_ADE = TAGS.index("B-DRUG"), TAGS.index("B-ADE"), TAGS.index("I-ADE")
@@ -36,8 +37,7 @@ def test_a_sentence_has_tags_and_the_last_words_of_its_relations(small: Encoder)
     (example,) = examples([GOLD], small)
     assert example.tags.tolist() == [B_DRUG, 0, B_ADE, I_ADE, 0]
     assert example.pairs.tolist() == [[0, 3]]
-    assert example.drug.tolist() == [True, False, False, False, False]
-    assert example.effect.tolist() == [False, False, True, True, False]
+    assert example.wrong.tolist() == [[False, *[True] * 4], [True, True, False, False, True]]
     # The tiny BERT spells: nine pieces of the drug, then four of the next word.
     assert example.word_of.tolist()[:13] == [0] * 9 + [1] * 4
 
@@ -101,18 +101,12 @@ def test_states_are_the_means_of_each_words_pieces(small: Encoder) -> None:
     assert offsets(data).tolist() == [0, 5]
 
 
-def test_batches_hold_every_sentence_once_in_an_order_that_the_numbers_decide(small: Encoder) -> None:
-    texts = [GoldText(str(i), "x " * (1 + i % 7), ()) for i in range(50)]
-    data = examples(texts, small)
-    one, again, other = (
-        [e.gold.id for b in sentence_batches(data, 8, random.Random(s)) for e in b] for s in (1, 1, 2)
-    )
-    assert sorted(one) == sorted(t.id for t in texts)
-    assert one == again != other
+def training(**changes: Any) -> dict[str, Any]:
+    return asdict(settings_of("relation", **{"teaching": 0.0} | changes))
 
 
 def test_validation_negatives_and_training_share_no_sentence(corpus: Path) -> None:
-    found = read(corpus, "ade_fold_1", 42)
+    found = read(corpus, training())
     ids = [t.id for part in found for t in part]
     assert len(ids) == len(set(ids))
     assert len(found.train) + len(found.valid) == 16
@@ -124,11 +118,12 @@ def test_a_corpus_without_negatives_is_refused(corpus: Path, tmp_path: Path) -> 
     own = shutil.copytree(corpus, tmp_path / "corpus")
     (own / "ade/negatives.txt").write_text("", encoding="utf-8")
     with pytest.raises(CorpusError, match="has no sentence without an event to train on"):
-        read(own, "ade_fold_1", 42)
+        read(own, training())
+    assert read(own, training(negatives=0)) == (*read(corpus, training())[:2], [], [])
 
 
 def test_clinical_sentences_of_the_teaching_corpus_are_trained_on_with_their_links(corpus: Path) -> None:
-    plain, found = read(corpus, "ade_fold_1", 42), read(corpus, "ade_fold_1", 42, teaching=0.5)
+    plain, found = read(corpus, training()), read(corpus, training(teaching=0.5))
     taught = found.train[len(plain.train) :]
     assert found.train[: len(plain.train)] == plain.train
     assert (found.valid, found.negatives) == (plain.valid, plain.negatives)

@@ -1,41 +1,43 @@
-"""The spaces of CLNER, CLDR and CLGS in training, and the program whole, on a tiny base."""
+"""The spaces of CLNER, CLDR and CLGS in training, on a tiny base."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
+from models.encoder.faiss_index import unit
 from models.encoder.model import Encoder
 from models.types import ADE, DRUG
+from tests.training.recipes.runs import settings_of
 from training.common.adapter import trained_state
 from training.common.checkpoint import CheckpointError
 from training.common.corpora import GoldMention, GoldText
 from training.common.loop import TrainingLoop
-from training.relation.data import Corpus, ValidationPairs, examples, offsets, paired, read
+from training.relation.cldr import PairSpace, candidates, with_wrong_pairs
+from training.relation.clgs import GraphSpace, graphs_of
+from training.relation.clner import EntitySpace
+from training.relation.data import Corpus, examples, pair_places, paired, read
+from training.relation.scores import ValidationPairs
 from training.relation.settings import Settings
-from training.relation.spaces.cldr import PairSpace, candidates
-from training.relation.spaces.clgs import GraphSpace, graphs_of
-from training.relation.spaces.clner import EntitySpace
 
 
 @pytest.fixture(scope="module")
 def settings(tiny_bert: str) -> Settings:
-    return Settings(
-        base=tiny_bert,
-        epochs=2,
-        pair_epochs=2,
-        negatives=4,
-        batch=4,
+    """Without heads and averages."""
+    own: Settings = settings_of(
+        "relation", base=tiny_bert, epochs=2, average=0, negatives=4, teaching=0.0, batch=4, heads=False,
         precision="float32",
-    )
+    )  # fmt: skip
+    return own
 
 
 @pytest.fixture(scope="module")
-def texts(corpus: Path) -> Corpus:
-    return read(corpus, "ade_fold_1", 42)
+def texts(corpus: Path, settings: Settings) -> Corpus:
+    return read(corpus, asdict(settings))
 
 
 def test_clner_brings_words_of_a_tag_together(settings: Settings, texts: Corpus) -> None:
@@ -50,7 +52,7 @@ def test_clner_brings_words_of_a_tag_together(settings: Settings, texts: Corpus)
     space.epoch(2)
     assert loss() < before
     assert first["loss"] > 0
-    assert set(space.validate()) == {"strict micro F1", "macro F1", "false effects per 1000"}
+    assert set(space.validate()) == {"strict micro F1", "false effects per 1000"}
     names = set(trained_state(space.encoder.model))
     assert names
     assert all("embeddings" not in n and "pooler" not in n for n in names)
@@ -59,7 +61,7 @@ def test_clner_brings_words_of_a_tag_together(settings: Settings, texts: Corpus)
 def test_clner_keeps_the_mean_of_the_last_epochs_and_goes_on_from_its_own_weights(
     settings: Settings, texts: Corpus
 ) -> None:
-    space = EntitySpace(replace(settings, average=2, epochs=3, event=1.0), texts)
+    space = EntitySpace(replace(settings, average=2, epochs=3, heads=True), texts)
     ends = []
     for number in (1, 2, 3):
         space.epoch(number)
@@ -91,15 +93,26 @@ def test_a_killed_run_of_clner_has_the_mean_of_an_unbroken_one(
         assert all(torch.allclose(one[name], other[name], atol=1e-5) for name in one)
 
 
-def test_the_cross_entropy_is_an_option_that_the_paper_has_not(settings: Settings, texts: Corpus) -> None:
-    space = EntitySpace(replace(settings, cross_entropy=0.0), texts)
-    other = EntitySpace(settings, texts)
-    assert not trained_state(space.head)
-    assert set(trained_state(other.head)) == {"weight", "bias"}
-    numbers = torch.Generator().manual_seed(1)
-    one = space.loss(space.train, numbers)
-    two = other.loss(other.train, torch.Generator().manual_seed(1))
-    assert float(two.detach()) > float(one.detach())
+def test_heads_have_losses_that_the_paper_has_not(settings: Settings, texts: Corpus) -> None:
+    paper, space = EntitySpace(settings, texts), EntitySpace(replace(settings, heads=True), texts)
+    assert len(space.modules()) == len(paper.modules()) + 2
+    data, losses = space.train + space.negatives, []
+    for own in (paper, space):
+        losses.append(float(own.loss(data, torch.Generator().manual_seed(1)).detach()))
+    assert losses[1] > losses[0]
+
+
+def test_a_rate_falls_where_weights_are_averaged_and_else_a_run_ends_early(
+    settings: Settings, texts: Corpus
+) -> None:
+    rates = []
+    for average in (0, 2):
+        space = EntitySpace(replace(settings, average=average, epochs=3), texts)
+        assert space.patience == (0 if average else 3)
+        space.epoch(1)
+        rates.append([group["lr"] for group in space.optimizer.param_groups])
+    assert rates[0] == [settings.lr, settings.head_lr]
+    assert all(fallen < rate for fallen, rate in zip(rates[1], rates[0], strict=True))
 
 
 def pair_space(
@@ -140,11 +153,7 @@ def test_what_the_frozen_half_gives_is_what_the_encoder_gives(settings: Settings
     space.upper.model.eval()
     found = space.vectors(space.train)
     # The middle states are kept in 16 bits.
-    expected = space.cached.words[: len(found)]
-    assert torch.allclose(found, expected, atol=5e-2)
-    batch = space.train[3:5]
-    own = space.initial(batch)
-    assert own.tolist() == offsets(space.train)[3:5].tolist()
+    assert np.allclose(found, space.nodes(space.train), atol=5e-2)
 
 
 def test_what_is_found_without_an_event_is_pushed_from_what_is_related(
@@ -156,23 +165,22 @@ def test_what_is_found_without_an_event_is_pushed_from_what_is_related(
     mentions = [[(0, e.gold.text.index(" was given"), DRUG), (0, len(e.gold.text), ADE)] for e in negative]
     false = [paired(e, m) for e, m in zip(negative, mentions, strict=True)]
     assert all(e.unrelated.tolist() == [[0, len(e.tags) - 1]] for e in false)
-    long = replace(settings, pair_lr=2e-3, pair_epochs=12)
+    long = replace(settings, lr=2e-3, epochs=12, heads=True)
     space = PairSpace(long, encoder, train + false, ValidationPairs(train + false, len(train), 1.0))
     assert len(space.train) == len(train) + len(false)
 
     def apart() -> float:
         """How much nearer related pairs are to each other than to those that are not."""
-        with torch.no_grad():
-            pairs, related = space.pairs(space.train, torch.Generator())
-        cosines = torch.nn.functional.normalize(pairs, dim=-1) @ pairs[related].mean(0)
-        return float(cosines[related].mean() - cosines[~related].mean())
+        pairs, related = space.pairs(space.train)
+        cosines = unit(pairs) @ pairs[related > 0].mean(0)
+        return float(cosines[related > 0].mean() - cosines[related == 0].mean())
 
     space.upper.model.eval()
     before = apart()
     for n in range(12):
         space.epoch(n)
     assert apart() > before
-    paper = PairSpace(replace(settings, pair_contrast=0.0), encoder, train + false, space.valid)
+    paper = PairSpace(settings, encoder, train + false, space.valid)
     assert len(paper.train) == len(train)
 
 
@@ -180,7 +188,8 @@ def test_a_batch_without_a_relation_has_no_loss_that_is_no_number(settings: Sett
     encoder = Encoder.load(settings.base)
     train = examples(texts.train, encoder)
     false = replace(train[0], pairs=train[0].pairs[:0], unrelated=train[0].pairs)
-    space = PairSpace(settings, encoder, [*train, false], ValidationPairs([], 1, 1.0))
+    own = replace(settings, heads=True)
+    space = PairSpace(own, encoder, [*train, false], ValidationPairs([], 1, 1.0))
     assert float(space.loss([false], torch.Generator().manual_seed(1)).detach()) == 0.0
 
 
@@ -196,11 +205,21 @@ def test_hard_negatives_keep_one_side_and_are_no_mention_of_the_other(
         for d, w in row[1:5]:
             assert d == drug != w
             assert w < len(e.tags)
-            assert not e.effect[w]
+            assert e.wrong[1, w]
             assert w != effect
         for w, f in row[5:]:
             assert f == effect != w
-            assert not e.drug[w]
+            assert e.wrong[0, w]
+
+
+def test_a_support_without_negatives_has_two_wrong_pairs_of_each_relation(
+    texts: Corpus, settings: Settings
+) -> None:
+    data = examples(texts.train, Encoder.load(settings.base))
+    drawn = with_wrong_pairs(data, 42)
+    rows, related = pair_places(drawn)
+    assert (~related).sum() == 2 * related.sum() == 2 * sum(len(e.pairs) for e in data)
+    assert len({tuple(row) for row in rows.tolist()}) == len(rows)
 
 
 def test_negatives_are_drawn_anew_each_epoch(settings: Settings, texts: Corpus) -> None:
@@ -233,7 +252,7 @@ def test_clgs_graphs_have_the_words_of_all_relations_or_wrong_ones_of_one_kind(s
 
 
 def test_clgs_learns_to_pick_the_right_graph(settings: Settings, texts: Corpus) -> None:
-    space = pair_space(replace(settings, pair_lr=2e-3, pair_epochs=40), texts, GraphSpace)
+    space = pair_space(replace(settings, lr=2e-3, epochs=40), texts, GraphSpace)
     assert isinstance(space, GraphSpace)
     before = space.similarity_check(space.train)
     for n in range(40):

@@ -26,16 +26,6 @@ def graph_contrast(text: Tensor, graphs: Tensor) -> Tensor:
     return cross_entropy(similar, torch.zeros(len(text), dtype=torch.long, device=text.device))
 
 
-def even_share(available: Sequence[int], total: int) -> list[int]:
-    """`total` divided as evenly as the available numbers allow."""
-    shares = [0] * len(available)
-    order = sorted(range(len(available)), key=lambda i: available[i])
-    for position, i in enumerate(order):
-        shares[i] = min(available[i], total // (len(order) - position))
-        total -= shares[i]
-    return shares
-
-
 def balanced_samples(tags: Tensor, samples: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """The words that each word of a batch is compared with, from (words,) tags: two masks (words, words), of
     the samples with the word's own tag, and of all samples.
@@ -48,11 +38,11 @@ def balanced_samples(tags: Tensor, samples: int, generator: torch.Generator) -> 
     n = len(tags)
     kinds, own, counts = torch.unique(tags, return_inverse=True, return_counts=True)
     quota = torch.zeros((len(kinds), len(kinds)), dtype=torch.long)
-    for k in range(len(kinds)):
-        positives = min(samples // 4, int(counts[k]) - 1)
-        others = [j for j in range(len(kinds)) if j != k]
+    for k, count in enumerate(counts.tolist()):
+        positives = min(samples // 4, count - 1)
+        others = torch.arange(len(kinds)) != k
         quota[k, others] = torch.tensor(
-            even_share([int(counts[j]) for j in others], samples - positives), dtype=torch.long
+            even_share(counts[others].tolist(), samples - positives), dtype=torch.long
         )
         quota[k, k] = positives
     chosen = torch.zeros((n, n), dtype=torch.bool)
@@ -84,3 +74,13 @@ def word_contrast(
     over = similar.masked_fill(~positive, -torch.inf).logsumexp(1)
     under = similar.masked_fill(~sampled, -torch.inf).logsumexp(1)
     return (under - over).mean()
+
+
+def even_share(available: Sequence[int], total: int) -> list[int]:
+    """`total` divided as evenly as the available numbers allow."""
+    shares = [0] * len(available)
+    order = sorted(range(len(available)), key=lambda i: available[i])
+    for position, i in enumerate(order):
+        shares[i] = min(available[i], total // (len(order) - position))
+        total -= shares[i]
+    return shares

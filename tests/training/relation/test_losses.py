@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from training.relation.spaces.losses import (
+from training.relation.losses import (
     balanced_samples,
     even_share,
     graph_contrast,

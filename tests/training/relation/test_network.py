@@ -1,15 +1,14 @@
-"""Two-node graphs, graphs of a sentence, and hard negatives."""
+"""Two-node graphs, graphs of a sentence, and wrong words."""
 
 from __future__ import annotations
 
 import pytest
 import torch
 
-from training.relation.spaces.graph_layers import (
+from training.relation.network import (
     PairGraph,
     RelationGraph,
     degree_normalised,
-    hard_pairs,
     wrong_words,
 )
 
@@ -65,20 +64,3 @@ def test_wrong_words_are_allowed_and_repeat_only_where_they_must() -> None:
         assert len(set(drawn[0].tolist())) == 3
         assert set(drawn[0].tolist()) <= {0, 2, 3, 4}
         assert set(drawn[1].tolist()) == {2, 3}
-
-
-def test_wrong_words_are_others_each_time() -> None:
-    allowed = torch.ones(1, 50, dtype=torch.bool)
-    generator = torch.Generator().manual_seed(1)
-    assert not torch.equal(wrong_words(allowed, 8, generator), wrong_words(allowed, 8, generator))
-
-
-def test_half_of_the_hard_pairs_keep_the_drug_and_half_the_effect() -> None:
-    pairs = torch.tensor([[0, 3], [1, 3]])
-    drug = torch.tensor([[False, False, True, False, True]] * 2)
-    effect = torch.tensor([[False, True, True, False, True]] * 2)
-    made = hard_pairs(pairs, drug, effect, 8, NUMBERS)
-    assert made.shape == (2, 8, 2)
-    for row, (d, e) in zip(made.tolist(), pairs.tolist(), strict=True):
-        assert all(one == d and other in {1, 2, 4} for one, other in row[:4])
-        assert all(one in {2, 4} and other == e for one, other in row[4:])

@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
-import torch
 
 from models.encoder.faiss_index import unit
 from models.encoder.model import Encoder
-from models.relation.neighbours import FLOOR, Floats, Numbers, SupportSet, decode_tags, votes
+from models.encoder.split.layer_split import EncodedSentence
+from models.relation.neighbours import FLOOR, Floats, Numbers, SupportSet, TokenHead, decode_tags
+from models.relation.spaces import EmbeddingSpaces
+from models.relation.voting import Voting
 from models.types import ADE, DRUG
 from training.common.corpora import GoldMention, GoldText
-from training.relation.data import TAGS, UNKNOWN, ValidationPairs, examples
-from training.relation.knn_scores import Queries, nearest, pair_scores, tag_scores
-from training.relation.support_set import (
-    MAX_BYTES,
-    TRANSITIONS,
+from training.common.tagging.transitions import WEIGHT
+from training.relation.data import TAGS, UNKNOWN, examples, pair_places
+from training.relation.release import MAX_BYTES, tensors_of
+from training.relation.scores import Queries, ValidationPairs, mention_scores, pair_scores, voted
+from training.relation.support import (
+    Parts,
     balanced,
-    best_k,
+    best,
     condensed,
     fit_projection,
-    pair_rows,
-    tensors_of,
+    tagged,
     transitions_of,
+    with_pairs,
 )
 
 NUMBERS = np.random.default_rng(7)
@@ -60,8 +64,7 @@ def test_a_condensed_support_is_small_and_tags_as_all_of_it_does() -> None:
     x, y = clouds(3000)
     rows = condensed(x, y, 200, 5, np.random.default_rng(0))
     assert 190 < len(rows) == len(set(rows)) <= 200
-    _, found = nearest(torch.from_numpy(x), torch.from_numpy(x[rows]), 5)
-    tags = votes(y[rows][found.numpy()], len(TAGS)).argmax(1)
+    tags = voted(x[rows], y[rows], x, 5).argmax(1)
     assert (tags == y).mean() > 0.98
     assert len(condensed(x, y, 5000, 5, np.random.default_rng(0))) == 3000
 
@@ -77,9 +80,9 @@ def test_words_that_their_neighbours_outvote_are_not_kept() -> None:
     assert (y[rows] == 0).mean() == pytest.approx((y == 0).mean(), abs=0.05)
 
 
-def test_the_papers_k_is_kept_unless_another_is_better() -> None:
-    assert best_k({3: 0.5, 7: 0.5, 9: 0.4}, 7) == 7
-    assert best_k({3: 0.6, 7: 0.5, 9: 0.6}, 7) == 3
+def test_the_first_of_the_best_is_chosen() -> None:
+    assert best("k", (7, 3, 9), {7: 0.5, 3: 0.5, 9: 0.4}.__getitem__) == 7
+    assert best("k", (7, 3, 9), {7: 0.5, 3: 0.6, 9: 0.6}.__getitem__) == 3
 
 
 def test_the_decoder_finds_the_most_probable_sequence_of_each_sentence() -> None:
@@ -106,7 +109,7 @@ def test_transitions_are_counted_within_sentences_and_a_run_has_a_beginning(tiny
     )
     o, b, i = (TAGS.index(t) for t in ("O", "B-ADE", "I-ADE"))
     assert one.tags.tolist() == [o, o, b, i, o]
-    found = np.exp(transitions_of([one, one]) / TRANSITIONS)
+    found = np.exp(transitions_of([one, one]) / WEIGHT)
     # What may follow a word of none, or begin a sentence: O and two B, each once more than it was seen.
     assert found[o, [o, b]] == pytest.approx([3 / 7, 3 / 7])
     assert found[-1, [o, b]] == pytest.approx([3 / 5, 1 / 5])
@@ -116,7 +119,10 @@ def test_transitions_are_counted_within_sentences_and_a_run_has_a_beginning(tiny
     for before, tag in ((o, i), (len(TAGS), i), (TAGS.index("B-DRUG"), i), (o, TAGS.index("X"))):
         assert found[before, tag] == 0
     hidden = replace(one, tags=np.array([o, UNKNOWN, b, i, o]))
-    assert np.exp(transitions_of([hidden]) / TRANSITIONS)[o, [o, b]] == pytest.approx([1 / 3, 1 / 3])
+    assert np.exp(transitions_of([hidden]) / WEIGHT)[o, [o, b]] == pytest.approx([1 / 3, 1 / 3])
+
+
+NONE = GoldText("neg-1", "no rash", ())
 
 
 @pytest.fixture
@@ -139,51 +145,68 @@ GOLD = GoldText(
 
 
 def test_pairs_are_all_drugs_with_all_effects(wide: Encoder) -> None:
-    data = examples([GOLD], wide)
-    vectors = np.eye(len(data[0].tags), dtype=np.float32)
-    pairs = pair_rows(data, [vectors])
-    assert dict(zip([r[1:] for r in pairs.rows], pairs.related, strict=True)) == {
+    rows, related = pair_places(examples([NONE, GOLD], wide))
+    words = ["no", "rash", "Aspirin", "and", "clozapine", "gave", "rash", "and", "severe", "nausea", "."]
+    assert {(words[d], words[e]): kind for (d, e), kind in zip(rows, related, strict=True)} == {
         ("Aspirin", "rash"): True,
         ("Aspirin", "nausea"): False,
         ("clozapine", "rash"): True,
         ("clozapine", "nausea"): True,
     }
-    surface = ["Aspirin", "and", "clozapine", "gave", "rash", "and", "severe", "nausea", "."]
-    for (_, drug, effect), vector in zip(pairs.rows, pairs.vectors, strict=True):
-        assert (surface[vector[:9].argmax()], surface[vector[9:].argmax()]) == (drug, effect)
 
 
-def test_tags_and_pairs_are_scored_by_their_neighbours(wide: Encoder) -> None:
-    data = Queries(examples([GOLD], wide), examples([GoldText("neg-1", "no rash", ())], wide))
-    tags = torch.from_numpy(np.concatenate([e.tags for e in data.examples]))
-    vectors = torch.eye(len(tags))
-    own = tag_scores(vectors, tags, vectors, data, [1])[1]
-    assert own == {"strict micro F1": 1.0, "macro F1": 1.0, "false effects per 1000": 0.0}
+def test_tags_and_pairs_are_scored(wide: Encoder) -> None:
+    data = Queries(examples([GOLD], wide), examples([NONE], wide))
+    tags = np.concatenate([e.tags for e in data.examples])
+    assert mention_scores(tags, data) == {"strict micro F1": 1.0, "false effects per 1000": 0.0}
     tags[-1] = TAGS.index("B-ADE")
-    assert tag_scores(vectors, tags, vectors, data, [1])[1]["false effects per 1000"] == 1000.0
-    related = torch.tensor([True, False, True])
-    # The sentence's four pairs, of which three are right, and the other's one, which counts twice.
-    asked = replace(data.valid[0], pairs=data.valid[0].pairs, unrelated=data.valid[0].pairs[:1])
+    assert mention_scores(tags, data)["false effects per 1000"] == 1000.0
+    # The sentence's three right pairs and a wrong one, and the other's one, which counts twice.
     alarm = replace(data.negatives[0], unrelated=np.array([[0, 1]]))
-    wanted = ValidationPairs([asked, alarm], 6, 2.0)
-    assert wanted.weights().tolist() == [1, 1, 1, 1, 2]
-    gold = torch.tensor([True, True, True, False, False])
-    queries = torch.eye(3)[[0, 1, 2, 1, 0]]
-    found = pair_scores(torch.eye(3), related, queries, gold, wanted, [1, 3])
-    # Affirmed are two of the right ones and, by its weight of two, the false alarm.
-    assert found[1] == pytest.approx({"corpus F1": 0.4, "precision": 0.5, "recall": 2 / 6})
-    # With three neighbours all are.
-    assert found[3] == pytest.approx({"corpus F1": 0.5, "precision": 0.5, "recall": 0.5})
-
-
-def test_a_support_that_is_too_large_is_refused() -> None:
-    n = MAX_BYTES // 2 // 64 + 1
-    many = SupportSet(
-        np.zeros((n, 64), np.float32),
-        np.zeros(n, np.int64),
-        np.ones((1, 4), np.float32),
-        np.ones(1, bool),
-        ["ade-1"],
+    wanted = ValidationPairs([data.valid[0], alarm], 6, 2.0)
+    found = pair_scores(np.array([True, True, False, False, True]), wanted)
+    assert found == pytest.approx({"corpus F1": 0.4, "precision": 0.5, "recall": 2 / 6})
+    assert pair_scores(np.ones(5, bool), wanted) == pytest.approx(
+        {"corpus F1": 0.5, "precision": 0.5, "recall": 0.5}
     )
+
+
+def test_tags_are_those_of_the_neighbours_and_of_the_head_by_their_shares(wide: Encoder) -> None:
+    """A support in which every word is outside of mentions, and a head that knows the tags."""
+    (one,) = examples([GOLD], wide)
+    hidden = np.eye(len(one.tags), dtype=np.float32)
+    weight = 10 * np.eye(len(TAGS), dtype=np.float32)[one.tags].T
+    head, none = TokenHead(weight, np.zeros(len(TAGS), np.float32)), np.zeros((0, 2), np.float32)
+    support = SupportSet(hidden, 0 * one.tags, none, np.zeros(0, bool), [], None, head)
+    parts = Parts(EmbeddingSpaces(wide, hidden), support, Voting(1, 1), None)
+    assert not tagged(parts, hidden, [one]).any()
+    assert tagged(replace(parts, voting=Voting(1, 1, 0.25)), hidden, [one]).tolist() == one.tags.tolist()
+
+
+def test_an_event_is_required_where_that_keeps_most_relations_and_fewest_false_ones(wide: Encoder) -> None:
+    """Every pair of both sentences looks alike; the event of the second is unlikely."""
+
+    class Scored:
+        def probabilities(self, encoded: Sequence[EncodedSentence]) -> list[float]:
+            return [0.78 if len(e.vectors) == 9 else 0.63 for e in encoded]
+
+    (gold,), (plain,) = examples([GOLD], wide), examples([NONE], wide)
+    alarm = replace(plain, unrelated=np.array([[0, 1]]))
+    spaces, event = EmbeddingSpaces(wide, np.eye(wide.dimension, dtype=np.float32)), Scored()
+    none, tags = np.zeros((0, 1), np.float32), np.zeros(0, np.int64)
+    support = SupportSet(none, tags, none, np.zeros(0, bool), [])
+    parts = Parts(spaces, support, Voting(1, 1), event)  # type: ignore[arg-type]
+    own = with_pairs(parts, [gold], ValidationPairs([gold, alarm], 3, 5.0))
+    assert own.voting == Voting(1, 5, event_threshold=0.75)
+    assert own.support.pair_ids == ["ade-1"] * 4
+    assert own.support.pairs.shape == (4, 2 * own.spaces.pair_projection.shape[1])
+    without = with_pairs(replace(parts, event=None), [gold], ValidationPairs([gold, alarm], 3, 5.0))
+    assert without.voting.event_threshold == 0
+
+
+def test_a_support_that_is_too_large_is_refused(wide: Encoder) -> None:
+    n = MAX_BYTES // 2 // 64 + 1
+    words, none = np.zeros((n, 64), np.float32), np.zeros((1, 2), np.float32)
+    support = SupportSet(words, np.zeros(n, np.int64), none, np.ones(1, bool), ["ade-1"])
     with pytest.raises(ValueError, match="MB"):
-        tensors_of(many, np.zeros((2, 64), np.float32), np.zeros((2, 2), np.float32))
+        tensors_of(Parts(EmbeddingSpaces(wide, none), support, Voting(1, 1), None))

@@ -1,1 +1,0 @@
-"""Tests of the heads of a relation release in training."""

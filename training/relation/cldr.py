@@ -1,0 +1,170 @@
+"""CLDR in training: the upper layers of an encoder by a contrast between pairs of words in the text and
+two-node graphs of relations (Theodoropoulos et al. 2021, Eq. 5).
+
+The lower layers are frozen and have no dropout, so their hidden states are computed once. Not the paper's:
+with `heads` an additional contrast between related and unrelated pairs, some of which are the pairs that the
+entity space finds in sentences without an adverse event.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from models.encoder.model import Encoder
+from models.encoder.split.layer_split import EncodedSentence, SplitEncoder, UpperLayers
+from models.relation.neighbours import Floats
+from models.text import word_texts
+from training.common.precision import mixed
+from training.relation.data import Example, joined, offsets, pair_places
+from training.relation.losses import graph_contrast, word_contrast
+from training.relation.network import HARD, PairGraph, half_of, trained_copy, word_states, wrong_words
+from training.relation.scores import ValidationPairs, nearest, pair_scores
+from training.relation.settings import Settings
+from training.relation.train import SAMPLE, Space
+
+#: Neighbours that vote on a pair, as in the paper.
+K_PAIRS = 5
+#: Sentences that are read at once before training.
+CHUNK = 256
+
+
+class UpperSpace(Space):
+    """What CLDR and CLGS share: upper layers over the states of the frozen half, and a graph."""
+
+    graph: nn.Module
+
+    def __init__(
+        self,
+        settings: Settings,
+        encoder: Encoder,
+        train: Sequence[Example],
+        valid: Sequence[Example],
+        device: torch.device | str = "cpu",
+    ) -> None:
+        """`encoder`: the initial one, on `device`, of which a copy is trained."""
+        super().__init__(settings, device)
+        frozen = half_of(encoder)
+        self.upper = UpperLayers(trained_copy(encoder, frozen), frozen)
+        self.train = [e for e in train if self.is_trained_on(e)]
+        self.initial = dict[str, EncodedSentence]()
+        lower, data = SplitEncoder(encoder, frozen), [*self.train, *valid]
+        with torch.no_grad(), mixed(settings.precision, self.device):
+            for start in range(0, len(data), CHUNK):
+                part = data[start : start + CHUNK]
+                read = lower.encode([word_texts(e.gold.text) for e in part])
+                self.initial |= {e.gold.id: _halved(r) for e, r in zip(part, read, strict=True)}
+
+    def is_trained_on(self, example: Example) -> bool:
+        """Whether a sentence holds a pair to train on."""
+        return len(example.pairs) > 0
+
+    def modules(self) -> Sequence[nn.Module]:
+        return self.upper.model, self.graph
+
+    def states(self, batch: Sequence[Example]) -> Tensor:
+        """(words of the batch, d) of the trained encoder; gradients flow."""
+        middle = [self.initial[e.gold.id].split_states[0] for e in batch]
+        with mixed(self.settings.precision, self.device):
+            hidden = self.upper.forward_states(middle)
+        return word_states(hidden, batch)
+
+    def nodes(self, batch: Sequence[Example]) -> Tensor:
+        """(words of the batch, d) of the initial encoder."""
+        return torch.cat([self.initial[e.gold.id].vectors[: len(e.tags)] for e in batch])
+
+    def vectors(self, data: Sequence[Example]) -> Floats:
+        """(words, d) of the trained encoder, sentence after sentence."""
+        with torch.inference_mode(), mixed(self.settings.precision, self.device):
+            read = self.upper.word_vectors_above([self.initial[e.gold.id] for e in data])
+        return torch.cat([v[: len(e.tags)] for e, v in zip(data, read, strict=True)]).numpy()
+
+
+def _halved(read: EncodedSentence) -> EncodedSentence:
+    return read._replace(split_states=[states.half().cpu() for states in read.split_states])
+
+
+class PairSpace(UpperSpace):
+    """The embedding space of pairs of words: CLDR."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        encoder: Encoder,
+        train: Sequence[Example],
+        valid: ValidationPairs,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        super().__init__(settings, encoder, train, valid.examples, device)
+        self.valid = valid
+        self.graph = PairGraph(encoder.dimension)
+        self.make_optimizer(sum(len(e.pairs) > 0 for e in self.train))
+
+    def is_trained_on(self, example: Example) -> bool:
+        return len(example.pairs) > 0 or (self.settings.heads and len(example.unrelated) > 0)
+
+    def loss(self, batch: Sequence[Example], generator: torch.Generator) -> Tensor:
+        """Eq. 5, and the contrast of pairs."""
+        states = self.states(batch)
+        chosen, sentence = candidates(batch, HARD, generator)
+        places = chosen + offsets(batch)[sentence, None, None]
+        loss = 0 * states.sum()
+        if len(places):
+            text = states[places[:, 0].to(self.device)].flatten(-2)
+            loss = loss + graph_contrast(text, self.graph(self.nodes(batch)[places].to(self.device)))
+        if self.settings.heads:
+            rows, related = (torch.from_numpy(x).to(self.device) for x in pair_places(batch))
+            loss = loss + word_contrast(states[rows].flatten(1), related.long(), generator)
+        return loss
+
+    def scores(self) -> dict[str, float]:
+        """Strict F1 of the pairs that the majority of five training pairs call related, both kinds of
+        sentences in the corpus' proportion; 0 where the entity space finds no pair.
+        """
+        sample = random.Random(self.settings.seed).sample(self.train, min(SAMPLE, len(self.train)))
+        (support, related), (queries, _) = (self.pairs(data) for data in (sample, self.valid.examples))
+        shares = related[nearest(queries, support, K_PAIRS)].mean(1)
+        return pair_scores(shares > 0.5, self.valid)  # noqa: PLR2004  majority
+
+    def pairs(self, data: Sequence[Example]) -> tuple[Floats, Floats]:
+        """(pairs, 2 d), and 1 for each that is related."""
+        rows, related = pair_places(data)
+        vectors = self.vectors(data) if data else np.zeros((0, self.upper.dimension), np.float32)
+        return joined(vectors, rows), related.astype(np.float32)
+
+
+def candidates(batch: Sequence[Example], negatives: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """(relations, 1 + negatives, 2) words, the right pair first, then its hard negatives (section 3.2), half
+    of them the drug with a wrong effect, half a wrong drug with the effect; and the sentence of each.
+
+    A wrong word is outside of every mention of its kind, and never the other word of the pair. Relations of a
+    sentence without a possible wrong word are left out.
+    """
+    sentence = torch.repeat_interleave(torch.tensor([len(e.pairs) for e in batch]))
+    pairs = torch.cat([torch.from_numpy(e.pairs) for e in batch])
+    allowed = torch.zeros((2, len(batch), max(len(e.tags) for e in batch)), dtype=torch.bool)
+    for row, e in enumerate(batch):
+        allowed[:, row, : len(e.tags)] = torch.from_numpy(e.wrong)
+    wrong = allowed[:, sentence]
+    number = torch.arange(len(pairs))
+    wrong[0, number, pairs[:, 1]] = wrong[1, number, pairs[:, 0]] = False
+    kept = wrong.any(2).all(0)
+    wrong, half = wrong[:, kept], 1 + negatives // 2
+    chosen = pairs[kept].unsqueeze(1).repeat(1, 1 + negatives, 1)
+    chosen[:, 1:half, 1] = wrong_words(wrong[1], half - 1, generator)
+    chosen[:, half:, 0] = wrong_words(wrong[0], 1 + negatives - half, generator)
+    return chosen, sentence[kept]
+
+
+def with_wrong_pairs(data: Sequence[Example], seed: int) -> list[Example]:
+    """The sentences with two hard negatives of each relation among their unrelated pairs: without those that
+    are found in sentences without an event the neighbours of a pair would all be related.
+    """
+    chosen, sentence = candidates(data, 2, torch.Generator().manual_seed(seed))
+    drawn = [chosen[sentence == i, 1:].flatten(0, 1).numpy() for i in range(len(data))]
+    return [replace(e, unrelated=np.concatenate([e.unrelated, d])) for e, d in zip(data, drawn, strict=True)]

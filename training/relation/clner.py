@@ -1,0 +1,102 @@
+"""CLNER in training: an encoder and a dense layer by a supervised contrastive loss over the words of a batch
+(Theodoropoulos et al. 2021, Eq. 6).
+
+Three things are not the paper's: sentences without an adverse event (their drugs are left out), and with
+`heads` two cross-entropies, over the tags and over whether the sentence reports an event.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
+from torch.nn.utils.rnn import pad_sequence
+
+from models.encoder.model import Encoder
+from models.ner.head import EventHead
+from models.relation.neighbours import Floats
+from models.text import word_texts
+from training.common import adapter
+from training.common.precision import mixed
+from training.relation.data import TAGS, UNKNOWN, Corpus, Example, examples, has_effect, known_drugs
+from training.relation.losses import word_contrast
+from training.relation.network import trained_copy, word_states
+from training.relation.scores import Queries, mention_scores, voted
+from training.relation.settings import Settings
+from training.relation.train import SAMPLE, Space
+
+#: Of the dense layer.
+WIDTH = 128
+#: Neighbours that vote on a word, as in the paper.
+K_WORDS = 7
+#: Weight of the loss of the sentence's head.
+EVENT = 0.3
+
+
+class EntitySpace(Space):
+    """The embedding space of entities: encoder, dense layer, and the heads of tags and of sentences."""
+
+    def __init__(self, settings: Settings, corpus: Corpus, device: torch.device | str = "cpu") -> None:
+        super().__init__(settings, device)
+        plain = Encoder.load(settings.base)
+        self.encoder = trained_copy(plain, 0)
+        width = self.encoder.dimension
+        self.dense = nn.Linear(width, WIDTH, bias=False)
+        self.heads = (nn.Linear(width, len(TAGS)), EventHead(width)) if settings.heads else None
+        drugs = known_drugs(corpus.train)
+        self.train = [e for e in examples(corpus.train, plain) if e.pieces]
+        self.negatives = [e for e in examples(corpus.negatives, plain, drugs) if e.pieces]
+        self.valid = Queries(examples(corpus.valid, plain), examples(corpus.valid_negatives, plain))
+        self.make_optimizer(len(self.train))
+
+    def modules(self) -> Sequence[nn.Module]:
+        return [self.encoder.model, self.dense, *(self.heads or ())]
+
+    def sentences(self, rng: random.Random) -> list[Example]:
+        return self.train + rng.sample(self.negatives, min(self.settings.negatives, len(self.negatives)))
+
+    def loss(self, batch: Sequence[Example], generator: torch.Generator) -> Tensor:
+        """Eq. 6, and the losses of the heads; `generator` draws the words that are compared."""
+        with mixed(self.settings.precision, self.device):
+            hidden = self.encoder.forward([e.pieces for e in batch])
+        whole = word_states(hidden, batch)
+        tags = torch.cat([torch.from_numpy(e.tags) for e in batch]).to(self.device)
+        states, tags = whole[tags != UNKNOWN], tags[tags != UNKNOWN]
+        loss = word_contrast(self.dense(states), tags, generator)
+        if self.heads is None:
+            return loss
+        head, event = self.heads
+        own = torch.split(whole, [len(e.tags) for e in batch])
+        inside = pad_sequence([whole.new_ones(len(rows)) for rows in own], batch_first=True) > 0
+        logits = event(pad_sequence(list(own), batch_first=True), inside)
+        events = torch.tensor([float(has_effect(e.gold)) for e in batch], device=self.device)
+        loss = loss + EVENT * binary_cross_entropy_with_logits(logits, events)
+        return loss + cross_entropy(head(states), tags)
+
+    def vectors(self, data: Sequence[Example]) -> Floats:
+        """(words, width), sentence after sentence."""
+        with torch.inference_mode(), mixed(self.settings.precision, self.device):
+            read = self.encoder.word_vectors([word_texts(e.gold.text) for e in data])
+        states = torch.cat([v[: len(e.tags)] for e, v in zip(data, read, strict=True)])
+        with torch.inference_mode():
+            found: Floats = self.dense(states.to(self.device)).cpu().numpy()
+        return found
+
+    def scores(self) -> dict[str, float]:
+        """Strict F1 of the mentions by seven neighbours, and effects in sentences without an event."""
+        rng = random.Random(self.settings.seed)
+        sample = rng.sample(self.train, min(SAMPLE, len(self.train)))
+        sample += rng.sample(self.negatives, min(len(sample) // 5, len(self.negatives)))
+        tags = np.concatenate([e.tags for e in sample])
+        known = tags != UNKNOWN
+        queries = self.vectors(self.valid.examples)
+        shares = voted(self.vectors(sample)[known], tags[known], queries, K_WORDS)
+        return mention_scores(shares.argmax(1), self.valid)
+
+    def adapter(self) -> dict[str, Tensor]:
+        """The encoder's difference from its base as a release holds it."""
+        return adapter.quantized(Encoder.load(self.settings.base).model, self.encoder.model)
