@@ -22,10 +22,18 @@ from models.relation.neighbours import Floats
 from models.text import word_texts
 from training.common.precision import mixed
 from training.relation.data import Example, joined, offsets, pair_places
-from training.relation.losses import graph_contrast, word_contrast
-from training.relation.network import HARD, PairGraph, half_of, trained_copy, word_states, wrong_words
-from training.relation.scores import ValidationPairs, nearest, pair_scores
+from training.relation.network import (
+    HARD,
+    PairGraph,
+    graph_contrast,
+    half_of,
+    trained_copy,
+    word_contrast,
+    word_states,
+    wrong_words,
+)
 from training.relation.settings import Settings
+from training.relation.support import ValidationPairs, nearest, pair_scores
 from training.relation.train import SAMPLE, Space
 
 #: Neighbours that vote on a pair, as in the paper.
@@ -111,9 +119,8 @@ class PairSpace(UpperSpace):
     def loss(self, batch: Sequence[Example], generator: torch.Generator) -> Tensor:
         """Eq. 5, and the contrast of pairs."""
         states = self.states(batch)
-        chosen, sentence = candidates(batch, HARD, generator)
-        places = chosen + offsets(batch)[sentence, None, None]
-        loss = 0 * states.sum()
+        own = [candidates(e, HARD, generator) + first for e, first in zip(batch, offsets(batch), strict=True)]
+        places, loss = torch.cat(own), 0 * states.sum()
         if len(places):
             text = states[places[:, 0].to(self.device)].flatten(-2)
             loss = loss + graph_contrast(text, self.graph(self.nodes(batch)[places].to(self.device)))
@@ -138,33 +145,27 @@ class PairSpace(UpperSpace):
         return joined(vectors, rows), related.astype(np.float32)
 
 
-def candidates(batch: Sequence[Example], negatives: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+def candidates(example: Example, negatives: int, generator: torch.Generator) -> Tensor:
     """(relations, 1 + negatives, 2) words, the right pair first, then its hard negatives (section 3.2), half
-    of them the drug with a wrong effect, half a wrong drug with the effect; and the sentence of each.
+    of them the drug with a wrong effect, half a wrong drug with the effect.
 
-    A wrong word is outside of every mention of its kind, and never the other word of the pair. Relations of a
-    sentence without a possible wrong word are left out.
+    A wrong word is outside of every mention of its kind, and never the other word of the pair. Relations
+    without a possible wrong word are left out.
     """
-    sentence = torch.repeat_interleave(torch.tensor([len(e.pairs) for e in batch]))
-    pairs = torch.cat([torch.from_numpy(e.pairs) for e in batch])
-    allowed = torch.zeros((2, len(batch), max(len(e.tags) for e in batch)), dtype=torch.bool)
-    for row, e in enumerate(batch):
-        allowed[:, row, : len(e.tags)] = torch.from_numpy(e.wrong)
-    wrong = allowed[:, sentence]
-    number = torch.arange(len(pairs))
+    pairs, number = torch.from_numpy(example.pairs), torch.arange(len(example.pairs))
+    wrong = torch.from_numpy(example.wrong).unsqueeze(1).repeat(1, len(pairs), 1)
     wrong[0, number, pairs[:, 1]] = wrong[1, number, pairs[:, 0]] = False
-    kept = wrong.any(2).all(0)
-    wrong, half = wrong[:, kept], 1 + negatives // 2
+    kept, half = wrong.any(2).all(0), 1 + negatives // 2
     chosen = pairs[kept].unsqueeze(1).repeat(1, 1 + negatives, 1)
-    chosen[:, 1:half, 1] = wrong_words(wrong[1], half - 1, generator)
-    chosen[:, half:, 0] = wrong_words(wrong[0], 1 + negatives - half, generator)
-    return chosen, sentence[kept]
+    chosen[:, 1:half, 1] = wrong_words(wrong[1, kept], half - 1, generator)
+    chosen[:, half:, 0] = wrong_words(wrong[0, kept], 1 + negatives - half, generator)
+    return chosen
 
 
 def with_wrong_pairs(data: Sequence[Example], seed: int) -> list[Example]:
     """The sentences with two hard negatives of each relation among their unrelated pairs: without those that
     are found in sentences without an event the neighbours of a pair would all be related.
     """
-    chosen, sentence = candidates(data, 2, torch.Generator().manual_seed(seed))
-    drawn = [chosen[sentence == i, 1:].flatten(0, 1).numpy() for i in range(len(data))]
+    generator = torch.Generator().manual_seed(seed)
+    drawn = [candidates(e, 2, generator)[:, 1:].flatten(0, 1).numpy() for e in data]
     return [replace(e, unrelated=np.concatenate([e.unrelated, d])) for e, d in zip(data, drawn, strict=True)]

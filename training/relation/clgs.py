@@ -7,28 +7,15 @@ No bundled release uses this space; it is a comparison for CLDR.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from models.encoder.model import Encoder
 from training.relation.cldr import UpperSpace
-from training.relation.data import Example, offsets
-from training.relation.losses import graph_contrast
-from training.relation.network import HARD, RelationGraph, degree_normalised, wrong_words
+from training.relation.data import Example
+from training.relation.network import HARD, RelationGraph, graph_contrast, wrong_words
 from training.relation.settings import Settings
-
-
-class Graphs(NamedTuple):
-    """The graphs of a batch of sentences, padded to the largest."""
-
-    nodes: Tensor
-    """(sentences, 1 + negatives, nodes) words, the right graph first"""
-    adjacency: Tensor
-    """(sentences, nodes, nodes), normalised"""
-    present: Tensor
-    """(sentences, nodes)"""
 
 
 class GraphSpace(UpperSpace):
@@ -56,11 +43,11 @@ class GraphSpace(UpperSpace):
 
     def both(self, batch: Sequence[Example], generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """(sentences, d) means over words, and (sentences, 1 + negatives, d) graphs."""
-        graphs = graphs_of(batch, HARD, generator)
-        nodes = self.nodes(batch)[graphs.nodes + offsets(batch)[:, None, None]]
-        found = self.graph(*(t.to(self.device) for t in (nodes, graphs.adjacency, graphs.present)))
-        words = torch.split(self.states(batch), [len(e.tags) for e in batch])
-        return torch.stack([own.mean(0) for own in words]), found
+        texts, graphs = torch.split(self.states(batch), [len(e.tags) for e in batch]), []
+        for e in batch:
+            nodes, edges = graph_of(e, HARD, generator)
+            graphs.append(self.graph(self.nodes([e])[nodes].to(self.device), edges.to(self.device)))
+        return torch.stack([words.mean(0) for words in texts]), torch.stack(graphs)
 
     def scores(self) -> dict[str, float]:
         return {"similarity check": self.similarity_check(self.valid)}
@@ -79,25 +66,19 @@ class GraphSpace(UpperSpace):
         return right / max(1, len(data))
 
 
-def graphs_of(batch: Sequence[Example], negatives: int, generator: torch.Generator) -> Graphs:
-    """Nodes are the last words of related mentions; a negative graph has the same edges, one half of the
-    negatives with wrong effects, the other half with wrong drugs (section 3.2). A word may occur in it twice.
+def graph_of(e: Example, negatives: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Words (1 + negatives, nodes), the right graph first, and the edges (nodes, nodes) of all.
+
+    Nodes are the last words of related mentions; one half of the negatives has wrong effects, the other half
+    wrong drugs (section 3.2). A word may occur in it twice.
     """
-    sides = [[sorted(set(e.pairs[:, side].tolist())) for side in (0, 1)] for e in batch]
-    size, half = max(len(drugs) + len(effects) for drugs, effects in sides), 1 + negatives // 2
-    nodes = torch.zeros((len(batch), 1 + negatives, size), dtype=torch.long)
-    edges = torch.zeros((len(batch), size, size))
-    present = torch.zeros((len(batch), size), dtype=torch.bool)
-    for row, (e, (drugs, effects)) in enumerate(zip(batch, sides, strict=True)):
-        n, first = len(drugs) + len(effects), len(drugs)
-        nodes[row, :, :n] = torch.tensor(drugs + effects)
-        present[row, :n] = True
-        for d, f in e.pairs.tolist():
-            one, other = drugs.index(d), first + effects.index(f)
-            edges[row, one, other] = edges[row, other, one] = 1
-        drug, effect = torch.from_numpy(e.wrong)[:, None]
-        for place in range(first, n):
-            nodes[row, 1:half, place] = wrong_words(effect, half - 1, generator)[0]
-        for place in range(first):
-            nodes[row, half:, place] = wrong_words(drug, 1 + negatives - half, generator)[0]
-    return Graphs(nodes, degree_normalised(edges, present), present)
+    drugs, effects = (sorted(set(e.pairs[:, side].tolist())) for side in (0, 1))
+    n, first, half = len(drugs) + len(effects), len(drugs), 1 + negatives // 2
+    nodes, edges = torch.tensor([drugs + effects]).repeat(1 + negatives, 1), torch.zeros((n, n))
+    for d, f in e.pairs.tolist():
+        one, other = drugs.index(d), first + effects.index(f)
+        edges[one, other] = edges[other, one] = 1
+    drug, effect = torch.from_numpy(e.wrong)
+    nodes[1:half, first:] = wrong_words(effect.repeat(n - first, 1), half - 1, generator).T
+    nodes[half:, :first] = wrong_words(drug.repeat(first, 1), 1 + negatives - half, generator).T
+    return nodes, edges

@@ -23,10 +23,9 @@ from models.text import word_texts
 from training.common import adapter
 from training.common.precision import mixed
 from training.relation.data import TAGS, UNKNOWN, Corpus, Example, examples, has_effect, known_drugs
-from training.relation.losses import word_contrast
-from training.relation.network import trained_copy, word_states
-from training.relation.scores import Queries, mention_scores, voted
+from training.relation.network import trained_copy, word_contrast, word_states
 from training.relation.settings import Settings
+from training.relation.support import mention_scores, voted
 from training.relation.train import SAMPLE, Space
 
 #: Of the dense layer.
@@ -50,7 +49,7 @@ class EntitySpace(Space):
         drugs = known_drugs(corpus.train)
         self.train = [e for e in examples(corpus.train, plain) if e.pieces]
         self.negatives = [e for e in examples(corpus.negatives, plain, drugs) if e.pieces]
-        self.valid = Queries(examples(corpus.valid, plain), examples(corpus.valid_negatives, plain))
+        self.valid = examples(corpus.valid + corpus.valid_negatives, plain)
         self.make_optimizer(len(self.train))
 
     def modules(self) -> Sequence[nn.Module]:
@@ -93,7 +92,7 @@ class EntitySpace(Space):
         sample += rng.sample(self.negatives, min(len(sample) // 5, len(self.negatives)))
         tags = np.concatenate([e.tags for e in sample])
         known = tags != UNKNOWN
-        queries = self.vectors(self.valid.examples)
+        queries = self.vectors(self.valid)
         shares = voted(self.vectors(sample)[known], tags[known], queries, K_WORDS)
         return mention_scores(shares.argmax(1), self.valid)
 

@@ -37,13 +37,18 @@ from training.relation.clgs import GraphSpace
 from training.relation.clner import EntitySpace
 from training.relation.data import Corpus, Example, examples, read
 from training.relation.network import half_of
-from training.relation.scores import ValidationPairs
 from training.relation.settings import Settings
-from training.relation.support import Parts, found_pairs, validation_pairs, with_pairs, with_words
+from training.relation.support import (
+    Parts,
+    ValidationPairs,
+    found_pairs,
+    validation_pairs,
+    with_pairs,
+    with_words,
+)
 from training.relation.train import Space
 from training.teaching.readers import teaching_sources
 
-MAX_BYTES = 12_000_000
 KINDS = {
     "clner": "entities and relations in CLNER's space",
     "cldr": "relations by CLDR over its entities",
@@ -68,6 +73,7 @@ class Run:
             return
         if (start.task, start.manifest.base) != ("relation", settings.base):
             raise ReleaseError(f"{start.version}: no relation release over {settings.base} to begin with")
+        self.seconds = start.manifest.configuration["training_seconds"]
         if ADAPTER in start.manifest.files:
             shutil.copyfile(start.file(ADAPTER), folder / ADAPTER)
 
@@ -210,7 +216,7 @@ def _sources(settings: Settings, corpus: Corpus) -> list[TrainingData]:
 
 
 def tensors_of(parts: Parts) -> dict[str, Tensor]:
-    """The tensors of a release's support file; raises ValueError where they exceed MAX_BYTES."""
+    """The tensors of a release's support file."""
     support = parts.support
     halves = {
         "projection": parts.spaces.projection,
@@ -225,7 +231,4 @@ def tensors_of(parts: Parts) -> dict[str, Tensor]:
         tensors[name] = torch.from_numpy(numbers).to(torch.uint8)
     if support.transitions is not None:
         tensors["transitions"] = torch.from_numpy(support.transitions)
-    size = sum(t.numel() * t.element_size() for t in tensors.values())
-    if size > MAX_BYTES:
-        raise ValueError(f"the support is {size / 1e6:.1f} MB, more than {MAX_BYTES / 1e6:.0f}")
     return tensors

@@ -11,22 +11,27 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from rich.console import Console
 
 from models.encoder.faiss_index import unit
 from models.encoder.split.layer_split import EncodedSentence
 from models.relation.neighbours import Floats, Numbers, SupportSet, TokenHead, decode_tags, votes
+from models.relation.pairs import LABELS
 from models.relation.sentence_head import SentenceHead
 from models.relation.spaces import EmbeddingSpaces
 from models.relation.voting import Voting
 from models.text import word_texts
+from models.types import ADE
 from training.common.corpora import GoldText
+from training.common.tagging.spans import gold_spans
 from training.common.tagging.transitions import pairs_of
 from training.common.tagging.transitions import transitions_of as tag_transitions
+from training.evaluation.measures import f1, strict_spans
 from training.evaluation.relation import PROPORTION
 from training.relation.data import (
     TAGS,
@@ -34,15 +39,17 @@ from training.relation.data import (
     Corpus,
     Example,
     examples,
+    has_effect,
     joined,
     known_drugs,
     mentions_of,
     pair_places,
     paired,
 )
-from training.relation.scores import Queries, ValidationPairs, mention_scores, nearest, pair_scores, voted
 
 console = Console()
+#: Queries of one product, which holds their cosines with the whole support.
+_CHUNK = 512
 T = TypeVar("T", int, float)
 #: Dimensions of a stored word, and of each word of a stored pair.
 DIMENSION, PAIR_DIMENSION = 64, 128
@@ -57,6 +64,53 @@ K_WORDS, K_PAIRS = (7, 3, 5, 9, 11, 15), (5, 7, 9, 11)
 SHARES = (1.0, 0.9, 0.75, 0.6, 0.5, 0.4, 0.25, 0.0)
 #: Probabilities of an event from which the pairs of a sentence may be related.
 THRESHOLDS = (0.99, 0.98, 0.97, 0.96, *(round(0.05 * i, 2) for i in range(19, -1, -1)))
+
+
+class ValidationPairs(NamedTuple):
+    """Validation sentences with the pairs that the entity space finds in them."""
+
+    examples: list[Example]
+    """with and without an event"""
+    gold_relations: int
+    weight: float
+    """of a sentence without an event, so that both kinds count in the corpus' proportion"""
+
+
+def nearest(queries: Floats, support: Floats, k: int) -> Numbers:
+    """Rows (queries, k) of the k nearest of (rows, d), by cosine, to each of (queries, d), nearest first."""
+    ours, theirs = torch.from_numpy(unit(queries)), torch.from_numpy(unit(support))
+    k = min(k, len(theirs))
+    found = [(part @ theirs.T).topk(k, dim=1).indices for part in torch.split(ours, _CHUNK)]
+    return torch.cat(found).numpy()
+
+
+def voted(support: Floats, tags: Numbers, queries: Floats, k: int) -> Floats:
+    """(queries, tags): the shares of the votes of the k nearest of `support` (words, d) with its `tags`."""
+    return votes(tags[nearest(queries, support, k)], len(TAGS))
+
+
+def mention_scores(tags: Numbers, data: Sequence[Example]) -> dict[str, float]:
+    """The strict micro F1 of the mentions, and effects in 1,000 sentences without gold mentions, of the tags
+    (words,) of all sentences in turn.
+    """
+    found = list(zip(data, mentions_of(tags, data), strict=True))
+    own, false = ([(e, m) for e, m in found if bool(e.gold.mentions) == kind] for kind in (True, False))
+    strict = strict_spans([m for _, m in own], gold_spans(e.gold for e, _ in own), LABELS)
+    effects = sum(label == ADE for _, mentions in false for *_, label in mentions)
+    return {
+        "strict micro F1": strict.micro.f1,
+        "false effects per 1000": 1000 * effects / max(1, len(false)),
+    }
+
+
+def pair_scores(found: NDArray[np.bool_], data: ValidationPairs) -> dict[str, float]:
+    """The strict F1 in the corpus' proportion of the pairs (pairs,) of `data` that are called related."""
+    _, gold = pair_places(data.examples)
+    counts = [len(e.pairs) + len(e.unrelated) for e in data.examples]
+    each = [1.0 if has_effect(e.gold) else data.weight for e in data.examples]
+    weights = np.repeat(np.array(each), counts)
+    score = f1(int((found & gold).sum()), round(float(weights[found].sum())), data.gold_relations)
+    return {"corpus F1": score.f1, "precision": score.precision, "recall": score.recall}
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,12 +217,12 @@ def with_words(
     none = np.zeros((0, 2), np.float32)
     support = SupportSet(x[rows], y[rows], none, np.zeros(0, bool), [], transitions, head)
     parts = Parts(EmbeddingSpaces(encoder, projection), support, Voting(K_WORDS[0], K_PAIRS[0]), event)
-    valid = Queries(examples(corpus.valid, encoder), examples(corpus.valid_negatives, encoder))
-    hidden = word_vectors(spaces, valid.examples)
+    valid = examples(corpus.valid + corpus.valid_negatives, encoder)
+    hidden = word_vectors(spaces, valid)
 
     def score(name: str, value: float) -> float:
         tried = replace(parts, voting=replace(parts.voting, **{name: value}))
-        return mention_scores(tagged(tried, hidden, valid.examples), valid)["strict micro F1"]
+        return mention_scores(tagged(tried, hidden, valid), valid)["strict micro F1"]
 
     k = best("neighbours of a word", K_WORDS, partial(score, "k_words"))
     parts = replace(parts, voting=replace(parts.voting, k_words=k))

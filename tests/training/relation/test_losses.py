@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from training.relation.losses import (
+from training.relation.network import (
     balanced_samples,
     even_share,
     graph_contrast,

@@ -19,16 +19,18 @@ from models.types import ADE, DRUG
 from training.common.corpora import GoldMention, GoldText
 from training.common.tagging.transitions import WEIGHT
 from training.relation.data import TAGS, UNKNOWN, examples, pair_places
-from training.relation.release import MAX_BYTES, tensors_of
-from training.relation.scores import Queries, ValidationPairs, mention_scores, pair_scores, voted
 from training.relation.support import (
     Parts,
+    ValidationPairs,
     balanced,
     best,
     condensed,
     fit_projection,
+    mention_scores,
+    pair_scores,
     tagged,
     transitions_of,
+    voted,
     with_pairs,
 )
 
@@ -156,14 +158,14 @@ def test_pairs_are_all_drugs_with_all_effects(wide: Encoder) -> None:
 
 
 def test_tags_and_pairs_are_scored(wide: Encoder) -> None:
-    data = Queries(examples([GOLD], wide), examples([NONE], wide))
-    tags = np.concatenate([e.tags for e in data.examples])
+    data = examples([GOLD, NONE], wide)
+    tags = np.concatenate([e.tags for e in data])
     assert mention_scores(tags, data) == {"strict micro F1": 1.0, "false effects per 1000": 0.0}
     tags[-1] = TAGS.index("B-ADE")
     assert mention_scores(tags, data)["false effects per 1000"] == 1000.0
     # The sentence's three right pairs and a wrong one, and the other's one, which counts twice.
-    alarm = replace(data.negatives[0], unrelated=np.array([[0, 1]]))
-    wanted = ValidationPairs([data.valid[0], alarm], 6, 2.0)
+    alarm = replace(data[1], unrelated=np.array([[0, 1]]))
+    wanted = ValidationPairs([data[0], alarm], 6, 2.0)
     found = pair_scores(np.array([True, True, False, False, True]), wanted)
     assert found == pytest.approx({"corpus F1": 0.4, "precision": 0.5, "recall": 2 / 6})
     assert pair_scores(np.ones(5, bool), wanted) == pytest.approx(
@@ -202,11 +204,3 @@ def test_an_event_is_required_where_that_keeps_most_relations_and_fewest_false_o
     assert own.support.pairs.shape == (4, 2 * own.spaces.pair_projection.shape[1])
     without = with_pairs(replace(parts, event=None), [gold], ValidationPairs([gold, alarm], 3, 5.0))
     assert without.voting.event_threshold == 0
-
-
-def test_a_support_that_is_too_large_is_refused(wide: Encoder) -> None:
-    n = MAX_BYTES // 2 // 64 + 1
-    words, none = np.zeros((n, 64), np.float32), np.zeros((1, 2), np.float32)
-    support = SupportSet(words, np.zeros(n, np.int64), none, np.ones(1, bool), ["ade-1"])
-    with pytest.raises(ValueError, match="MB"):
-        tensors_of(Parts(EmbeddingSpaces(wide, none), support, Voting(1, 1), None))

@@ -18,11 +18,11 @@ from training.common.checkpoint import CheckpointError
 from training.common.corpora import GoldMention, GoldText
 from training.common.loop import TrainingLoop
 from training.relation.cldr import PairSpace, candidates, with_wrong_pairs
-from training.relation.clgs import GraphSpace, graphs_of
+from training.relation.clgs import GraphSpace, graph_of
 from training.relation.clner import EntitySpace
 from training.relation.data import Corpus, examples, pair_places, paired, read
-from training.relation.scores import ValidationPairs
 from training.relation.settings import Settings
+from training.relation.support import ValidationPairs
 
 
 @pytest.fixture(scope="module")
@@ -197,19 +197,14 @@ def test_hard_negatives_keep_one_side_and_are_no_mention_of_the_other(
     texts: Corpus, settings: Settings
 ) -> None:
     data = examples(texts.train, Encoder.load(settings.base))
-    chosen, sentence = candidates(data, 8, torch.Generator().manual_seed(1))
-    assert chosen.shape == (sum(len(e.pairs) for e in data), 9, 2)
-    for row, number in zip(chosen.tolist(), sentence.tolist(), strict=True):
-        e, (drug, effect) = data[number], row[0]
-        assert [drug, effect] in e.pairs.tolist()
-        for d, w in row[1:5]:
-            assert d == drug != w
-            assert w < len(e.tags)
-            assert e.wrong[1, w]
-            assert w != effect
-        for w, f in row[5:]:
-            assert f == effect != w
-            assert e.wrong[0, w]
+    for e in data:
+        chosen = candidates(e, 8, torch.Generator().manual_seed(1))
+        assert chosen.shape == (len(e.pairs), 9, 2)
+        for row in chosen.tolist():
+            drug, effect = row[0]
+            assert [drug, effect] in e.pairs.tolist()
+            assert all(d == drug and w not in (drug, effect) and e.wrong[1, w] for d, w in row[1:5])
+            assert all(f == effect and w not in (drug, effect) and e.wrong[0, w] for w, f in row[5:])
 
 
 def test_a_support_without_negatives_has_two_wrong_pairs_of_each_relation(
@@ -223,32 +218,27 @@ def test_a_support_without_negatives_has_two_wrong_pairs_of_each_relation(
 
 
 def test_negatives_are_drawn_anew_each_epoch(settings: Settings, texts: Corpus) -> None:
-    data = examples(texts.train, Encoder.load(settings.base))
+    one = examples(texts.train, Encoder.load(settings.base))[0]
     generator = torch.Generator().manual_seed(1)
-    assert not torch.equal(candidates(data, 8, generator)[0], candidates(data, 8, generator)[0])
+    assert not torch.equal(candidates(one, 8, generator), candidates(one, 8, generator))
 
 
 def test_a_sentence_of_nothing_but_its_mentions_has_no_hard_negatives(settings: Settings) -> None:
     bare = GoldText("ade-1", "Clozapine rash", (GoldMention(0, 9, DRUG), GoldMention(10, 14, ADE)), ((0, 1),))
-    data = examples([bare], Encoder.load(settings.base))
-    assert candidates(data, 8, torch.Generator())[0].shape == (0, 9, 2)
+    (one,) = examples([bare], Encoder.load(settings.base))
+    assert candidates(one, 8, torch.Generator()).shape == (0, 9, 2)
 
 
 def test_clgs_graphs_have_the_words_of_all_relations_or_wrong_ones_of_one_kind(settings: Settings) -> None:
     text = "Aspirin and clozapine gave rash."
     mentions = (GoldMention(0, 7, DRUG), GoldMention(12, 21, DRUG), GoldMention(27, 31, ADE))
-    data = examples([GoldText("ade-1", text, mentions, ((0, 2), (1, 2)))], Encoder.load(settings.base))
-    nodes, adjacency, present = graphs_of(data, 8, torch.Generator().manual_seed(1))
-    assert nodes[0, 0].tolist() == [0, 2, 4]
-    assert present.tolist() == [[True, True, True]]
-    assert float(adjacency[0, 0, 2]) == pytest.approx(6**-0.5)
-    assert float(adjacency[0, 0, 1]) == 0
-    for row in nodes[0, 1:5].tolist():
-        assert row[:2] == [0, 2]
-        assert row[2] != 4
-    for row in nodes[0, 5:].tolist():
-        assert row[2] == 4
-        assert not {0, 2} & set(row[:2])
+    (one,) = examples([GoldText("ade-1", text, mentions, ((0, 2), (1, 2)))], Encoder.load(settings.base))
+    nodes, edges = graph_of(one, 8, torch.Generator().manual_seed(1))
+    assert edges.tolist() == [[0, 0, 1], [0, 0, 1], [1, 1, 0]]
+    right, *wrong = nodes.tolist()
+    assert right == [0, 2, 4]
+    assert all(row[:2] == [0, 2] and row[2] != 4 for row in wrong[:4])
+    assert all(row[2] == 4 and not {0, 2} & set(row[:2]) for row in wrong[4:])
 
 
 def test_clgs_learns_to_pick_the_right_graph(settings: Settings, texts: Corpus) -> None:
