@@ -30,7 +30,7 @@ from training.teaching.readers import gold_texts, sample
 TAGS = tags_of(LABELS)
 #: The tag of a word that is neither trained on nor a sample for others.
 UNKNOWN = -1
-#: Sentences without an event on which false effects and false relations are counted in validation.
+#: Sentences without an event on which false relations are counted in validation.
 VALID_NEGATIVES = 1000
 
 

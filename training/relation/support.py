@@ -26,7 +26,6 @@ from models.relation.sentence_head import SentenceHead
 from models.relation.spaces import EmbeddingSpaces
 from models.relation.voting import Voting
 from models.text import word_texts
-from models.types import ADE
 from training.common.corpora import GoldText
 from training.common.tagging.spans import gold_spans
 from training.common.tagging.transitions import pairs_of
@@ -89,18 +88,9 @@ def voted(support: Floats, tags: Numbers, queries: Floats, k: int) -> Floats:
     return votes(tags[nearest(queries, support, k)], len(TAGS))
 
 
-def mention_scores(tags: Numbers, data: Sequence[Example]) -> dict[str, float]:
-    """The strict micro F1 of the mentions, and effects in 1,000 sentences without gold mentions, of the tags
-    (words,) of all sentences in turn.
-    """
-    found = list(zip(data, mentions_of(tags, data), strict=True))
-    own, false = ([(e, m) for e, m in found if bool(e.gold.mentions) == kind] for kind in (True, False))
-    strict = strict_spans([m for _, m in own], gold_spans(e.gold for e, _ in own), LABELS)
-    effects = sum(label == ADE for _, mentions in false for *_, label in mentions)
-    return {
-        "strict micro F1": strict.micro.f1,
-        "false effects per 1000": 1000 * effects / max(1, len(false)),
-    }
+def mention_f1(tags: Numbers, data: Sequence[Example]) -> float:
+    """The strict micro F1 of the mentions by the tags (words,) of all sentences in turn."""
+    return strict_spans(mentions_of(tags, data), gold_spans(e.gold for e in data), LABELS).micro.f1
 
 
 def pair_scores(found: NDArray[np.bool_], data: ValidationPairs) -> dict[str, float]:
@@ -217,12 +207,12 @@ def with_words(
     none = np.zeros((0, 2), np.float32)
     support = SupportSet(x[rows], y[rows], none, np.zeros(0, bool), [], transitions, head)
     parts = Parts(EmbeddingSpaces(encoder, projection), support, Voting(K_WORDS[0], K_PAIRS[0]), event)
-    valid = examples(corpus.valid + corpus.valid_negatives, encoder)
+    valid = examples(corpus.valid, encoder)
     hidden = word_vectors(spaces, valid)
 
     def score(name: str, value: float) -> float:
         tried = replace(parts, voting=replace(parts.voting, **{name: value}))
-        return mention_scores(tagged(tried, hidden, valid), valid)["strict micro F1"]
+        return mention_f1(tagged(tried, hidden, valid), valid)
 
     k = best("neighbours of a word", K_WORDS, partial(score, "k_words"))
     parts = replace(parts, voting=replace(parts.voting, k_words=k))

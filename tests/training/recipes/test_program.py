@@ -45,6 +45,18 @@ def test_the_recipe_of_idiom_makes_a_release_from_nothing(semeval: Path, tmp_pat
     assert release.manifest.configuration["training"]["limit"] == 4
 
 
+@pytest.mark.slow
+def test_the_recipe_of_relation_makes_a_release_from_nothing(corpus: Path, tmp_path: Path) -> None:
+    """Of CLNER, then CLDR over it, in one command."""
+    given = [f"base={tiny.bert(tmp_path / 'base')}", "epochs=1", "teaching=0.0", "negatives=2"]
+    more = [part for one in given for part in ("--set", one)]
+    code, said = run("relation", "--data", corpus, "--output", tmp_path, *more)
+    assert code == 0
+    assert "clner epoch  1" in said and "cldr epoch  1" in said
+    training = release_of(tmp_path, "relation").manifest.configuration["training"]
+    assert (training["objective"], training["before"]["objective"]) == ("cldr", "clner")
+
+
 def test_an_unknown_setting_is_refused_with_those_that_are_known(tmp_path: Path) -> None:
     code, said = run("idiom", "--data", tmp_path, "--set", "lrr=1")
     assert code == 2
