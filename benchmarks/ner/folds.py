@@ -15,6 +15,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
+import torch
 import typer
 from rich.console import Console
 
@@ -24,6 +25,7 @@ from training.common.precision import resolved
 from training.common.program_help import run_program
 from training.ner.assemble import make
 from training.ner.settings import Settings
+from training.recipes.stages import Place
 
 console = Console()
 #: Means that CLDR's authors and SpERT's publish for these folds; see COMPARABLE.
@@ -38,7 +40,7 @@ def fold_row(settings: Settings, data: Path) -> dict[str, Any]:
     """Trains on one fold; scores on its test part, each with its baseline, and costs."""
     with tempfile.TemporaryDirectory() as folder:
         started = time.monotonic()
-        release = make(settings, data, Path(folder))
+        release = make(settings, Place(data, Path(folder), torch.device("cpu")))
         seconds = time.monotonic() - started
         # A run on PsyTAR too has scores on both corpora.
         scores = [s for s in release.manifest.scores if s.data.startswith("ADE")]

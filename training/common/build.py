@@ -36,13 +36,14 @@ def build_release(
     configuration: dict[str, Any],
     training_data: Sequence[TrainingData],
     canary: Sequence[Any],
-    scores: Callable[[Any], list[Score]],
+    scores: Callable[[Any], list[Score]] | None,
     root: Path,
     reference: TextsOf | None = None,
     device: torch.device | str = "cpu",
 ) -> Release:
     """Loads the files as a release is loaded, in 32 bits on `device`, records the canary answers, evaluates,
-    and builds the release under `root`. The texts of `reference` are those that later ones are compared with.
+    where `scores` is not None, and builds the release under `root`. The texts of `reference` are those that
+    later ones are compared with.
     """
     stated = {"task": task, "kind": kind, "base": base, "base_sha256": base_sha256}
     draft = _draft(directory, stated | {"configuration": configuration}, training_data, canary)
@@ -54,7 +55,8 @@ def build_release(
         draft = draft.model_copy(update={"files": describe(directory)})
     inputs = canary_inputs(model, draft.canary.inputs)
     answers = Canary(inputs=draft.canary.inputs, outputs=as_json(model.predict(inputs)))
-    return build(directory, draft.model_copy(update={"canary": answers, "scores": scores(model)}), root)
+    measured = scores(model) if scores else []
+    return build(directory, draft.model_copy(update={"canary": answers, "scores": measured}), root)
 
 
 def _draft(

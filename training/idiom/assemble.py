@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import tempfile
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -25,6 +26,7 @@ from training.evaluation.idiom import FOLDER, halves, read_pairs
 from training.idiom.data import read_groups, split_by_expression, written_groups
 from training.idiom.settings import Settings
 from training.idiom.trainer import MOST_STS_LOST, IdiomTrainee
+from training.recipes.stages import Place
 from training.teaching.batches import PARTS
 from training.teaching.readers import idioms, teaching_source
 
@@ -68,24 +70,18 @@ def train(
     return trainee, loop
 
 
-def make(
-    settings: Settings,
-    data: Path,
-    output: Path,
-    run: Path | None = None,
-    device: torch.device | str = "cpu",
-) -> Release:
-    """Trains, scores, and writes a release under `output`. Raises UserError where no epoch was kept and the
-    untrained model is no better than the base.
+def make(settings: Settings, place: Place) -> Release:
+    """Trains, scores, and writes a release. Raises UserError where no epoch was kept and the untrained model
+    is no better than the base.
     """
-    trainee, loop = train(settings, data, run, device)
+    trainee, loop = train(settings, place.data, place.checkpoints, place.device)
     # Tokens whose embeddings are those of paraphrases are worth a release without any training.
     if loop.best is None and not settings.paraphrase:
         limit = f"loses at most {MOST_STS_LOST} of Spearman on STS"
         raise UserError(f"no epoch is better and {limit}: nothing is built")
     with tempfile.TemporaryDirectory(prefix="idiom-") as name:
         write_files(trainee, Path(name))
-        return _built(Path(name), trainee, round(loop.seconds), data, output)
+        return _built(Path(name), trainee, round(loop.seconds), place)
 
 
 def write_files(trainee: IdiomTrainee, folder: Path) -> None:
@@ -101,7 +97,7 @@ def write_files(trainee: IdiomTrainee, folder: Path) -> None:
     model.set_input_embeddings(embedding)
 
 
-def _built(folder: Path, trainee: IdiomTrainee, seconds: int, data: Path, root: Path) -> Release:
+def _built(folder: Path, trainee: IdiomTrainee, seconds: int, place: Place) -> Release:
     settings = trainee.settings
     language = settings.language.lower()
     splits = (f"dev_{language}", "dev_en_heldout") if language == "en" else (f"dev_{language}",)
@@ -120,8 +116,8 @@ def _built(folder: Path, trainee: IdiomTrainee, seconds: int, data: Path, root: 
         },
         training_data=_sources(settings),
         canary=CANARY,
-        scores=lambda model: manifest_scores("idiom", model, data, splits),
-        root=root,
+        scores=partial(manifest_scores, "idiom", data=place.data, splits=splits) if place.is_scored else None,
+        root=place.output,
         device=trainee.device,
     )
 

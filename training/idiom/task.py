@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 from models.encoder.capabilities import Need
-from models.releases.manifest import Release
 from training.common.program import check_base
 from training.idiom.assemble import make
 from training.idiom.settings import Settings
-from training.recipes.stages import Place, Task
+from training.recipes.stages import Task
 
-
-def train(settings: Settings, place: Place) -> Release:
-    return make(settings, place.data, place.output, place.checkpoints, place.device)
-
-
-TASK = Task(Settings, check=lambda settings: check_base(settings.base, Need()), train=train)
+TASK = Task(Settings, check=lambda settings: check_base(settings.base, Need()), train=make)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,7 @@ from models.encoder.model import Encoder
 from models.ner.decoding import Floats, tags_of
 from models.ner.model import NerModel
 from models.ner.named_events import NAMES, write_names
-from models.releases.manifest import Release, TrainingData
+from models.releases.manifest import Release, Score, TrainingData
 from models.text import words
 from models.types import LABELS
 from training.common.build import build_release
@@ -36,6 +36,7 @@ from training.ner.data import NEGATIVES, REVIEWED, Corpus, Example, examples, re
 from training.ner.event_options import event_options, held_out_curves
 from training.ner.settings import Settings, event_names
 from training.ner.trainer import TaggerTrainee
+from training.recipes.stages import Place
 from training.teaching.readers import teaching_sources
 from training.teaching.reviewed import reviewed_source
 
@@ -102,21 +103,12 @@ def train(
     return trainee, loop
 
 
-def make(
-    settings: Settings,
-    data: Path,
-    output: Path,
-    run: Path | None = None,
-    device: torch.device | str = "cpu",
-    *,
-    reviews: Path | None = None,
-    start: Release | None = None,
-) -> Release:
+def make(settings: Settings, place: Place) -> Release:
     """Trains, from the weights of `start` or of the base, with the texts of a file of reviews, scores on the
-    test parts of the training corpora, and writes a release under `output`.
+    test parts of the training corpora, and writes a release.
     """
-    corpora = read(data, settings, reviews)
-    trainee, loop = train(corpora, settings, run, device, start)
+    corpora = read(place.data, settings, place.reviews)
+    trainee, loop = train(corpora, settings, place.checkpoints, place.device, place.start)
     with tempfile.TemporaryDirectory(prefix="ner-") as name:
         folder = Path(name)
         for file, tensors in trainee.release_files().items():
@@ -124,7 +116,7 @@ def make(
         shutil.copyfile(drugs.BUNDLED, folder / drugs.RELEASE_FILE)
         if settings.heads:
             write_names(folder / NAMES, event_names())
-        return _built(settings, trainee, round(loop.seconds), folder, corpora, data, output)
+        return _built(settings, trainee, round(loop.seconds), folder, corpora, place)
 
 
 def _built(
@@ -133,8 +125,7 @@ def _built(
     seconds: int,
     folder: Path,
     corpora: Mapping[str, Corpus],
-    data: Path,
-    root: Path,
+    place: Place,
 ) -> Release:
     configuration: dict[str, Any] = {
         "labels": list(LABELS),
@@ -159,15 +150,16 @@ def _built(
         configuration=configuration,
         training_data=_sources(settings, corpora, trainee.start),
         canary=CANARY,
-        scores=lambda loaded: manifest_scores("ner", loaded, data, tested(settings.corpora, settings.split)),
-        root=root,
+        scores=test_scores(settings.corpora, settings.split, place),
+        root=place.output,
         device=trainee.device,
     )
 
 
-def tested(corpora: str, split: str) -> list[str]:
-    """The test parts of the training corpora."""
-    return ([split] if corpora != "psytar" else []) + (["psytar_test"] if corpora != "ade" else [])
+def test_scores(corpora: str, split: str, place: Place) -> Callable[[Any], list[Score]] | None:
+    """What measures a model on the test parts of the training corpora; None where no scores are read."""
+    tested = ([split] if corpora != "psytar" else []) + (["psytar_test"] if corpora != "ade" else [])
+    return partial(manifest_scores, "ner", data=place.data, splits=tested) if place.is_scored else None
 
 
 def _sources(settings: Settings, corpora: Mapping[str, Corpus], start: Release | None) -> list[TrainingData]:

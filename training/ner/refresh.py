@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
 from safetensors.torch import save_file
 
 from models import drugs
@@ -20,16 +19,14 @@ from models.ner.named_events import NAMES, write_names
 from models.releases.manifest import Release
 from models.releases.store import describe
 from training.common.build import build_release
-from training.evaluation.evaluate import manifest_scores
-from training.ner.assemble import CANARY, tested
+from training.ner.assemble import CANARY, test_scores
 from training.ner.event_options import held_out_curves
 from training.ner.mean_weights import check_alike, mean_configuration, mean_files
 from training.ner.settings import event_names
+from training.recipes.stages import Place
 
 
-def refreshed(
-    releases: Sequence[Release], data: Path, root: Path, device: torch.device | str = "cpu"
-) -> Release:
+def refreshed(releases: Sequence[Release], place: Place) -> Release:
     """Drugs and the names of adverse events are those of the bundled tables where the first release has any;
     the rest is as it was in that release, and the scores and the curves over the held-out posts are measured
     anew. The weights of several releases are averaged. Raises ReleaseError where a release is no tagger, or
@@ -45,7 +42,7 @@ def refreshed(
         _write_files(folder, releases)
         stated = {"files": describe(folder), "configuration": configuration}
         draft = Release(folder, manifest.model_copy(update=stated), releases[0].version)
-        configuration |= held_out_curves(NerModel.load(draft, device=str(device)))
+        configuration |= held_out_curves(NerModel.load(draft, device=str(place.device)))
         return build_release(
             folder,
             task="ner",
@@ -55,11 +52,9 @@ def refreshed(
             configuration=configuration,
             training_data=list(dict.fromkeys(sources)),
             canary=CANARY,
-            scores=lambda loaded: manifest_scores(
-                "ner", loaded, data, tested(trained["corpora"], trained["split"])
-            ),
-            root=root,
-            device=device,
+            scores=test_scores(trained["corpora"], trained["split"], place),
+            root=place.output,
+            device=place.device,
         )
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import typer
 
 from models.encoder.capabilities import Need
@@ -23,24 +21,8 @@ def check(settings: Settings) -> None:
     check_base(settings.base, Need())
 
 
-def train(settings: Settings, place: Place) -> Release:
-    return make(
-        settings,
-        place.data,
-        place.output,
-        place.checkpoints,
-        place.device,
-        reviews=place.reviews,
-        start=place.start,
-    )
-
-
-def mean(releases: Sequence[Release], place: Place) -> Release:
-    return refreshed(releases, place.data, place.output, place.device)
-
-
 def refresh(release: Release, place: Place) -> Release:
-    return mean([release], place)
+    return refreshed([release], place)
 
 
-TASK = Task(Settings, check, train, mean, refresh, is_reviewed=True)
+TASK = Task(Settings, check, make, refreshed, refresh, is_reviewed=True)

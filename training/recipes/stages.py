@@ -39,6 +39,8 @@ class Place:
     """folder from which a run that was stopped resumes; None: nothing is kept"""
     start: Release | None = None
     """the release that the run begins with; None: the base"""
+    is_scored: bool = True
+    """whether the release is that of the recipe; the scores of others are never read"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ def run_recipe(task: Task, recipe: Recipe, place: Place, folder: Path | None = N
             own = root / f"{number}_{stage.name}"
             output = place.output if is_last else own
             checkpoints = own if folder else None
-            here = replace(place, output=output, checkpoints=checkpoints)
+            here = replace(place, output=output, checkpoints=checkpoints, is_scored=is_last)
             place = replace(place, start=_stage(task, stage.runs, here, own))
         assert place.start is not None
         return place.start
@@ -97,7 +99,9 @@ def _stage(task: Task, runs: Sequence[Any], place: Place, folder: Path) -> Relea
     for i, settings in enumerate(runs, 1):
         own = folder / f"run_{i}"
         checkpoints = own if place.checkpoints else None
-        run = replace(place, checkpoints=checkpoints, output=place.output if len(runs) == 1 else own)
+        run = replace(place, checkpoints=checkpoints)
+        if len(runs) > 1:
+            run = replace(run, output=own, is_scored=False)
         console.print(f"{folder.name}, run {i} of {len(runs)}, seed {settings.seed}", highlight=False)
         fixed = replace(settings, precision=resolved(settings.precision, place.device))
         made.append(_once(own, partial(task.train, fixed, run)))

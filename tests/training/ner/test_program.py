@@ -202,7 +202,7 @@ def test_the_weights_of_several_releases_are_averaged(corpus: Path, tmp_path: Pa
     common |= {"data": corpus, "heads": True, "teaching": 0.01, "limit": 5}
     start = made("ner", output=tmp_path / "start", **common)
     one, two = (made("ner", output=tmp_path / str(seed), seed=seed, start=start, **common) for seed in (1, 2))
-    mean = refreshed([one, two], corpus, tmp_path / "mean")
+    mean = refreshed([one, two], Place(corpus, tmp_path / "mean", torch.device("cpu")))
     options = [release.manifest.configuration for release in (one, two, mean)]
     assert options[2]["mean_of"] == [one.version, two.version]
     assert options[2]["event_weight"] == sum(o["event_weight"] for o in options[:2]) / 2
@@ -234,7 +234,7 @@ def test_releases_without_a_mean_are_refused(corpus: Path, tmp_path: Path) -> No
     for i, (settings, reason) in enumerate(others):
         other = made("ner", output=tmp_path / str(i), **common | settings)
         with pytest.raises(ReleaseError, match=reason):
-            refreshed([whole, other], corpus, tmp_path)
+            refreshed([whole, other], Place(corpus, tmp_path, torch.device("cpu")))
 
 
 def test_a_run_begins_with_a_release(corpus: Path, tmp_path: Path) -> None:

@@ -84,6 +84,9 @@ def test_the_recipe_of_ner_makes_a_release_from_nothing_and_makes_it_again(
     assert f"1_{first.name}, run 1 of 1" in said and f"_{last.name}, run 2 of 2" in said
     assert len(release.manifest.configuration["mean_of"]) == len(last.runs)
     assert ADE_NEGATIVES in release.manifest.training_data
+    before = [open_release(path.parent) for path in (tmp_path / "run").rglob("manifest.json")]
+    assert len(before) > len(last.runs)
+    assert release.manifest.scores and not any(other.manifest.scores for other in before)
     code, _ = run("refresh", release.path, "--data", corpus, "--output", tmp_path / "again")
     assert code == 0
     again = release_of(tmp_path / "again", "ner")

@@ -34,9 +34,11 @@ class Made:
     ends: int | None = None
     calls: list[str] = field(default_factory=list)
     checkpoints: list[Path | None] = field(default_factory=list)
+    scored: list[str] = field(default_factory=list)
 
     def _release(self, kind: str, place: Place) -> Release:
         self.calls.append(kind)
+        self.scored += [kind] if place.is_scored else []
         source = place.output / "files" / kind
         source.mkdir(parents=True)
         for name, content in CONTENTS.items():
@@ -81,6 +83,7 @@ def test_each_stage_begins_with_the_release_of_the_one_before_or_the_mean_of_its
     assert made.calls == CALLS
     assert set(made.checkpoints) == {None}, "nothing is kept where no folder is named"
     assert release.manifest.kind == CALLS[-1]
+    assert made.scored == CALLS[-1:], "of others no scores are read"
     assert [path.parent for path in place.output.rglob("manifest.json")] == [release.path]
 
 
