@@ -86,7 +86,7 @@ train: install-dev ## the bundled releases, from the corpora in DATA
 	$(BIN)/python -m training relation --data $(DATA) --output runs
 	$(BIN)/python -m training.normalization --data $(DATA) --epochs 0 --phrase-epochs 2 --prior 0.01 --output runs/unruled
 	$(BIN)/python -m training.normalization --data $(DATA) --like runs/unruled/normalization/* --calibrate --output runs
-	$(BIN)/python -m training.acronym --data $(DATA) --corpora written,ade,phrases --validated casi,ade_defined --layers 2 --rank 16 --rows 2 --lr 5e-4 --epochs 2 --max-pieces 96 --validate 1500 --share 0.5 --output runs
+	$(BIN)/python -m training acronym --data $(DATA) --output runs
 	$(BIN)/python -m training.summarization --data $(DATA) --output runs --extractive
 
 clean: ## remove .venv and caches

@@ -20,7 +20,7 @@ from tests.programs import programs
 
 pytestmark = pytest.mark.slow
 PROGRAMS = [*programs("training"), *programs("benchmarks"), "docs.generate"]
-TRAINING = [f"training.{task}" for task in ("acronym", "normalization", "summarization")]
+TRAINING = [f"training.{task}" for task in ("normalization", "summarization")]
 NUMBERS = (int, float, int | None, float | None)
 
 

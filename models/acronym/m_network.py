@@ -44,13 +44,13 @@ class HeadConfig(NamedTuple):
 
 
 def texts_of(question: Question, config: HeadConfig) -> list[MarkedText]:
-    """The texts that a head reads: the anchor; where needed the sentence with each long form; where needed
-    each long form alone.
+    """The texts that a head reads beside the anchor: where needed the sentence with each long form; where
+    needed each long form alone.
     """
     forms = question.long_forms
     candidates = [question.replaced(form) for form in forms] if config.distance else []
     alone = [MarkedText(form, 0, len(form)) for form in forms] if config.alone else []
-    return [question.anchor(), *candidates, *alone]
+    return [*candidates, *alone]
 
 
 class VectorRows(NamedTuple):
@@ -69,7 +69,7 @@ class VectorRows(NamedTuple):
 
 
 def vector_rows(counts: Sequence[int], config: HeadConfig) -> VectorRows:
-    """The vector rows of examples by their numbers of long forms; texts are in the order of `texts_of`."""
+    """The vector rows of questions by their numbers of long forms; of each the anchor precedes `texts_of`."""
     most = max(counts)
     candidates, alone = (torch.zeros((len(counts), most), dtype=torch.long) for _ in range(2))
     anchors = []
@@ -91,15 +91,9 @@ class Head(nn.Module):
     spread: Tensor
     """(features,): the standard deviation of each surface feature in training; 1 where it is not known"""
 
-    def __init__(
-        self, dimension: int, config: HeadConfig, dropout: float = 0.5, *, shared_dropout: bool = False
-    ) -> None:
-        """`shared_dropout`: in training one dropout mask is used for the sentence and its long forms. Else
-        each text has its own mask, so that even two equal texts have a distance.
-        """
+    def __init__(self, dimension: int, config: HeadConfig, dropout: float = 0.5) -> None:
         super().__init__()
         self.config = config
-        self.shared_dropout = shared_dropout
         n_features = len(surface_features.NAMES) if config.surface_features else 0
         self.dropout = nn.Dropout(dropout)
         self.dense = nn.Linear(dimension, SIZE) if config.distance else None
@@ -126,14 +120,8 @@ class Head(nn.Module):
 
     def _distances(self, dense: nn.Linear, pooled: Tensor, rows: VectorRows) -> Tensor:
         """(n, m): the squared distances of the sentences with long forms to the anchors."""
-        places = torch.cat([rows.anchors.unsqueeze(1), rows.candidates], 1)
-        if self.shared_dropout and self.training:
-            # (n, m + 1, dimension): one mask for all texts of a row.
-            texts = pooled[places]
-            small = dense(texts * self.dropout(torch.ones_like(texts[:, :1])))
-        else:
-            small = dense(self.dropout(pooled))[places]
-        distances: Tensor = (small[:, 1:] - small[:, :1]).square().sum(-1)
+        small = dense(self.dropout(pooled))
+        distances: Tensor = (small[rows.candidates] - small[rows.anchors].unsqueeze(1)).square().sum(-1)
         return distances
 
 
@@ -161,20 +149,30 @@ class MNetwork:
         """
         if not questions:
             return [], torch.zeros((0, self.encoder.dimension))
+        with torch.inference_mode():
+            energies, near = self.energies(questions, [q.anchor() for q in questions])
+        rows = zip(energies, questions, strict=True)
+        return [(-row[: len(q.long_forms)]).tolist() for row, q in rows], near
+
+    def energies(self, questions: Sequence[Question], anchors: Sequence[MarkedText]) -> tuple[Tensor, Tensor]:
+        """For n questions, with at most m long forms, the (n, m) energies between the long forms in their
+        places and the anchors, NO_CANDIDATE where there is no long form; and the mean vectors of the pieces
+        near the anchors' acronyms, (n, dimension). Gradients flow as far as the encoder lets them.
+        """
         config = self.head.config
-        counts = [len(q.long_forms) for q in questions]
-        texts = self.encoder.tokenize([t for q in questions for t in texts_of(q, config)])
-        rows = vector_rows(counts, config)
+        texts = [t for q, a in zip(questions, anchors, strict=True) for t in (a, *texts_of(q, config))]
+        pieces = self.encoder.tokenize(texts)
+        rows = vector_rows([len(q.long_forms) for q in questions], config)
         # The vector of a long form without a sentence is always the same.
         alone = rows.alone[rows.present].tolist() if config.alone else []
-        vectors = self.encoder.vectors(texts, {texts[i] for i in alone})
+        vectors = self.encoder.vectors(pieces, {pieces[i] for i in alone})
+        device = vectors.mean.device
+        rows = VectorRows(*(part.to(device) for part in rows))
         features = torch.zeros(0)
         if config.surface_features:
             features = pad_features([q.features(self.encoder.count) for q in questions])
-        with torch.inference_mode():
-            energies = self.head(vectors, rows, features)
-        scores = [(-row[:n]).tolist() for row, n in zip(energies, counts, strict=True)]
-        return scores, vectors.near[rows.anchors]
+        energies = self.head(vectors, rows, features.to(device))
+        return energies, vectors.near[rows.anchors]
 
     def near_vectors(self, questions: Sequence[Question]) -> Tensor:
         """(questions, dimension): the mean vector of the pieces near the acronym; encodes anchors only."""

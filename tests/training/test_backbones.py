@@ -22,13 +22,10 @@ from models.types import Query
 from tests.models.summarization import tiny_seq2seq
 from tests.models.tiny_families import FAMILIES
 from tests.training.acronym.corpus import write_corpus as write_acronyms
-from tests.training.acronym.corpus import write_dictionary
 from tests.training.idiom.conftest import semeval
 from tests.training.normalization.small_terms import write_corpus as write_mentions
-from tests.training.recipes import runs as recipe_runs
 from tests.training.recipes.runs import made
 from tests.training.summarization.short_pairs import write_corpus as write_questions
-from training.acronym.__main__ import main as acronym
 from training.common import build
 from training.evaluation.idiom import PRIMARY, STS
 from training.idiom.trainer import IdiomTrainee
@@ -66,8 +63,7 @@ def runs(corpus: Path, semeval: Path, tmp_path_factory: pytest.TempPathFactory) 
     relating: dict[str, Any] = dict(data=corpus, objective="cldr", epochs=1, batch=8, teaching=0.0)
     coding: dict[str, Any] = dict(data=mentions / "data", terms=mentions / "terms.tsv", epochs=1)
     expanding: dict[str, Any] = dict(
-        data=acronyms, dictionary=write_dictionary(root / "dictionary.tsv"), corpora="sdu22_scientific",
-        usage_examples=False, layers=1, epochs=1, rank=2, rows=1, max_pieces=64, held_out=0.4,
+        data=acronyms, corpora="sdu22_scientific", objective="m", layers=1, epochs=1, rank=2, pieces=64,
     )  # fmt: skip
     comparing: dict[str, Any] = dict(data=semeval, pooling="last_two", epochs=1, rank=2, batch=16)
     asking: dict[str, Any] = dict(
@@ -81,7 +77,7 @@ def runs(corpus: Path, semeval: Path, tmp_path_factory: pytest.TempPathFactory) 
             "ner": lambda base, **more: made("ner", base=base, **tagging | plain | more),
             "normalization": lambda base, **more: normalization(base=base, **coding | plain | more),
             "relation": lambda base, **more: made("relation", base=base, **relating | plain | more),
-            "acronym": lambda base, **more: acronym(base=base, **expanding | plain | more),
+            "acronym": lambda base, **more: made("acronym", base=base, **expanding | plain | more),
             "idiom": lambda base, **more: made("idiom", base=base, **comparing | plain | more),
             "summarization": lambda base, **more: summarization(backbone=base, **asking | plain | more),
         }
@@ -132,7 +128,7 @@ def test_a_base_with_too_few_positions_for_a_task_is_refused(
     runs: dict[str, Run], bases: dict[str, str], tmp_path: Path
 ) -> None:
     with pytest.raises(typer.BadParameter, match="it cannot read 400 pieces at once"):
-        runs["acronym"](bases["roberta"], output=tmp_path, max_pieces=400)
+        runs["acronym"](bases["roberta"], output=tmp_path, pieces=400)
 
 
 @pytest.mark.parametrize("task", TASKS)

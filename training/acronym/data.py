@@ -1,28 +1,28 @@
-"""Training rows of acronyms: from labelled corpora, and from sentences in which a long form is written
-out.
-"""
+"""Training rows of acronyms from all corpora, and how they are parted and sampled."""
 
 from __future__ import annotations
 
 import random
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from pathlib import Path
-from typing import NamedTuple
 
-from models.acronym.definitions import best_long_form
 from models.acronym.model import CLINICAL, load_dictionary
+from models.acronym.questions import Question, question
 from models.acronym.surface_features import undotted
 from models.releases.manifest import TrainingData
-from models.text import words
+from models.tables import read_tsv
 from models.types import Span
+from training import common
 from training.acronym.phrases import rows_of_phrases
-from training.acronym.written import extended_dictionary, spellings, written_rows
-from training.common.corpora import read_ade, read_ade_abstracts, read_ade_negatives, read_negative_abstracts
-from training.evaluation.acronym import Row, casi_parts, read_sdu
+from training.acronym.settings import Settings
+from training.acronym.written_out import read_texts, rows_of_texts
+from training.common.long_forms import casi_senses, key
+from training.evaluation.acronym import Row, casi_parts, locate, read_sdu, split_casi
+from training.teaching.batches import AcronymContext
 from training.teaching.readers import acronym_contexts
 
+#: The corpora but "written", which is the teaching corpus.
 CORPORA = {
     "sdu22_scientific": TrainingData(
         name="SDU@AAAI-22 acronym disambiguation, scientific English, training part",
@@ -41,35 +41,57 @@ CORPORA = {
         licence="none stated; citation asked",
     ),
 }
-#: The corpora that are read from another one's texts.
-MADE_OF = {"ade_defined": "ade", "phrases": "ade"}
-#: Words of the longest long form that is searched for in a text.
-_LONGEST = 8
-_BRACKET = re.compile(r"\s*\(\s*([^()\s]{2,10})\s*\)")
-_POSSESSIVE = re.compile(r"['\u2019]s\b")
-#: Two of five abstracts are held out, by their number modulo 5.
-_ABSTRACTS, _HELD = 5, 2
+WRITTEN = "written"
+#: Share of the acronyms, or of the rows, that are held out for validation.
+HELD_OUT = 0.15
+#: Validation rows at most.
+VALIDATED = 1500
+#: Sentences that no model learns from: sentence, short form, and its right long forms with bars between them.
+SENTENCES = Path(common.__file__).with_name("acronym_sentences.tsv")
 
 
-def read_training(data: Path, corpus: str) -> list[Row]:
-    """The training rows of a corpus; none of them is in its evaluation part. Those of `ade` are sentences in
-    which an ambiguous acronym of the bundled dictionary takes the place of one of its long forms, those of
-    `ade_defined` the ones that define it, those of `phrases` have the initials of any phrase. `written` is
-    the teaching corpus.
+def read_parts(data: Path, settings: Settings) -> tuple[list[Row], list[Row]]:
+    """Rows with several long forms for training and for validation; none is in an evaluation part.
+
+    softmax: no acronym is in both; CASI and the definitions in abstracts are for validation only, since its
+    acronyms are in the prototypes. The paper's networks: a share of the rows of each acronym is held out.
     """
+    trained: list[list[Row]] = []
+    validated: list[list[Row]] = []
     folder = data / "acronyms"
-    if corpus in ("ade", "ade_defined"):
-        rows = read_written_out(data, load_dictionary(CLINICAL), held_out=False)
-        return rows.used if corpus == "ade" else rows.defined
-    if corpus == "written":
-        contexts = acronym_contexts("train")
-        dictionary = extended_dictionary(load_dictionary(CLINICAL), contexts)
-        return written_rows(contexts, dictionary, spellings(dictionary, []))
-    if corpus == "phrases":
-        return rows_of_phrases(read_ade_texts(data, held_out=False), load_dictionary(CLINICAL), seed=0)
-    if corpus == "casi":
-        return casi_parts(folder)[0]
-    return read_sdu(folder / f"{corpus}_train.json", folder / f"{corpus}_dictionary.json")
+    for corpus in settings.names:
+        if corpus == WRITTEN:
+            dictionary = clinical_dictionary([WRITTEN])
+            trained.append(written_rows(contexts_of([WRITTEN]), dictionary, spellings(dictionary, [])))
+        elif corpus == "ade":
+            texts, dictionary = read_texts(data, held_out=False), clinical_dictionary([])
+            rows = rows_of_texts(texts, dictionary)
+            trained += [rows.used, rows_of_phrases(texts, dictionary, seed=0)]
+            validated.append(rows.defined)
+        elif corpus == "casi":
+            (trained if settings.is_paper else validated).append(casi_parts(folder)[0])
+        else:
+            trained.append(read_sdu(folder / f"{corpus}_train.json", folder / f"{corpus}_dictionary.json"))
+    trained, validated = ([ambiguous(rows) for rows in part] for part in (trained, validated))
+    if settings.is_paper:
+        return split_casi([row for rows in trained for row in rows], settings.seed, HELD_OUT)
+    training, held_out = split_by_acronym(trained, HELD_OUT, settings.seed, validated)
+    total = min(settings.limit, VALIDATED) or VALIDATED
+    return training, sample_validation(held_out, settings.rows, settings.seed, total)
+
+
+def ambiguous(rows: Iterable[Row]) -> list[Row]:
+    """The rows with several long forms to choose from."""
+    return [row for row in rows if len(row.senses) > 1]
+
+
+def questions(rows: Sequence[Row]) -> list[Question]:
+    return [question(r.text, r.span, Span(0, len(r.text)), r.senses) for r in rows]
+
+
+def sense_of(row: Row) -> tuple[str, str]:
+    """Short form without full stops, and long form."""
+    return undotted(row.short_form), row.gold
 
 
 def split_by_acronym(
@@ -98,8 +120,8 @@ def _parted(rows: Iterable[Row], held: Set[str]) -> tuple[list[Row], list[Row]]:
 def sample_validation(
     corpora: Sequence[Sequence[Row]], per_long_form: int, seed: int, total: int
 ) -> list[Row]:
-    """At most `total` rows (0: all), about as many of each corpus, so that the largest does not decide."""
-    each = -(-total // len(corpora))
+    """At most `total` rows, about as many of each corpus, so that the largest does not decide."""
+    each = -(-total // len(corpora)) if corpora else 0
     return [row for rows in corpora for row in sample_rows(rows, per_long_form, seed, each)]
 
 
@@ -112,104 +134,89 @@ def sample_rows(rows: Sequence[Row], per_long_form: int, seed: int, total: int =
     seen: Counter[tuple[str, str]] = Counter()
     kept = []
     for row in order:
-        seen[undotted(row.short_form), row.gold] += 1
-        if not per_long_form or seen[undotted(row.short_form), row.gold] <= per_long_form:
+        seen[sense_of(row)] += 1
+        if not per_long_form or seen[sense_of(row)] <= per_long_form:
             kept.append(row)
     return kept[:total] if total else kept
 
 
-def right_first(row: Row) -> Row:
-    """The row with the right long form before the others."""
-    return row._replace(senses=(row.gold, *(s for s in row.senses if s != row.gold)))
+def contexts_of(corpora: Collection[str]) -> list[AcronymContext]:
+    """The sentences of the teaching corpus where that is one of the corpora."""
+    return acronym_contexts("train") if WRITTEN in corpora else []
 
 
-class WrittenOut(NamedTuple):
-    """Rows made of sentences in which a long form is written out."""
-
-    used: list[Row]
-    """the sentence does not name the acronym"""
-    defined: list[Row]
-    """the sentence itself defines the acronym"""
+def clinical_dictionary(corpora: Collection[str]) -> dict[str, list[str]]:
+    """The dictionary of a release that learned from these corpora, which add their long forms to ours."""
+    senses = [(short, form) for (short, _), form in casi_senses().items()] if "casi" in corpora else []
+    return extended_dictionary(load_dictionary(CLINICAL), contexts_of(corpora), senses)
 
 
-def read_written_out(data: Path, dictionary: Mapping[str, Sequence[str]], held_out: bool) -> WrittenOut:
-    """Rows made of the sentences of the ADE corpus and its negatives in which a long form of an ambiguous
-    acronym is written out; of the held-out abstracts or of the others.
+def extended_dictionary(
+    dictionary: Mapping[str, Sequence[str]],
+    contexts: Iterable[AcronymContext],
+    senses: Iterable[tuple[str, str]] = (),
+) -> dict[str, list[str]]:
+    """The dictionary extended by the long forms of the sentences, and by `senses` (short form, long form),
+    that it lacks in any spelling.
     """
-    return rows_of_texts(read_ade_texts(data, held_out), dictionary)
+    forms = {short: list(long_forms) for short, long_forms in dictionary.items()}
+    for short_form, long_form in [*((c.short_form, c.long_form) for c in contexts), *senses]:
+        own = forms.setdefault(short_form, [])
+        if key(long_form) not in map(key, own):
+            own.append(long_form)
+    return dict(sorted(forms.items()))
 
 
-def read_ade_texts(data: Path, held_out: bool) -> list[str]:
-    """The sentences of the ADE corpus and its negatives, of the held-out abstracts or of the others."""
-    folder = data / "ade"
-    abstracts = read_ade_abstracts(folder)
-    texts = [(abstracts[t.id], _detokenised(t.text)) for t in read_ade(folder).values()]
-    negatives = folder / "negatives.txt"
-    numbers = read_negative_abstracts(negatives)
-    texts += [(n, t.text) for n, t in zip(numbers, read_ade_negatives(negatives), strict=True)]
-    return sorted({text for number, text in texts if (int(number) % _ABSTRACTS < _HELD) == held_out})
+def spellings(
+    dictionary: Mapping[str, Sequence[str]], rows: Iterable[Row]
+) -> dict[tuple[str, str], list[str]]:
+    """Short form and key of a long form to its spellings in the dictionary and in rows' senses."""
+    found: dict[tuple[str, str], list[str]] = {}
+    senses = [(short, form) for short, forms in dictionary.items() for form in forms]
+    senses += sorted({(undotted(row.short_form), form) for row in rows for form in row.senses})
+    for short, form in senses:
+        own = found.setdefault((short, key(form)), [])
+        if form not in own:
+            own.append(form)
+    return found
 
 
-def _detokenised(text: str) -> str:
-    """A sentence whose tokens are separated by spaces, without the spaces next to punctuation."""
-    return re.sub(r" (?=[,.;:)%])|(?<=\() |(?<= -) | (?=- )", "", text).replace(" - ", "-")
-
-
-def rows_of_texts(texts: Iterable[str], dictionary: Mapping[str, Sequence[str]]) -> WrittenOut:
-    """A row for each long form that occurs in a text, with the acronym in its place; of a definition the
-    bracket is removed.
-    """
-    acronyms = _acronyms_by_key(dictionary)
-    first_words = {key.split()[0] for key in acronyms}
-    rows = WrittenOut([], [])
-    for text in texts:
-        for span, key in _occurrences(text, acronyms, first_words):
-            bracket = _BRACKET.match(text, span.end)
-            for short_form, long_form in acronyms[key]:
-                defines = bracket is not None and bracket.group(1) == short_form
-                if bracket is not None and not defines and best_long_form(bracket.group(1), key) is not None:
-                    # The text abbreviates the long form in another way.
-                    continue
-                end = bracket.end() if bracket is not None and defines else span.end
-                changed = f"{text[: span.start]}{short_form}{text[end:]}"
-                place = Span(span.start, span.start + len(short_form))
-                row = Row(changed, place, tuple(dictionary[short_form]), long_form)
-                (rows.defined if defines else rows.used).append(row)
+def written_rows(
+    contexts: Iterable[AcronymContext],
+    dictionary: Mapping[str, Sequence[str]],
+    known: Mapping[tuple[str, str], Sequence[str]],
+) -> list[Row]:
+    """A row of each sentence for each of the `spellings` of its long form, so that each has a prototype."""
+    rows = []
+    for c in contexts:
+        span = locate(c.text, c.short_form)
+        if span is None:
+            raise ValueError(f"{c.short_form!r} is not in its sentence {c.text!r}")
+        for form in known.get((undotted(c.short_form), key(c.long_form)), [c.long_form]):
+            rows.append(Row(c.text, span, tuple(dictionary[c.short_form]), form))
     return rows
 
 
-def _acronyms_by_key(dictionary: Mapping[str, Sequence[str]]) -> dict[str, list[tuple[str, str]]]:
-    """Key of a long form to the ambiguous short forms that have it, each with its spelling of the long
-    form.
+def validation_sentences(dictionary: Mapping[str, Sequence[str]]) -> list[Row]:
+    """Sentences with acronyms as frequent as in notes and case reports, written to validate: those that the
+    dictionary has several long forms of, the right one among them. A row's gold is the dictionary's spelling.
     """
-    acronyms: dict[str, list[tuple[str, str]]] = {}
-    for short_form, long_forms in dictionary.items():
-        for long_form in long_forms if len(long_forms) > 1 else ():
-            acronyms.setdefault(_key(long_form), []).append((short_form, long_form))
-    return acronyms
+    rows = []
+    for text, short_form, stated in read_tsv(SENTENCES, ("sentence", "short_form", "long_forms")):
+        forms = dictionary.get(short_form, ())
+        right = {key(form) for form in stated.split("|")}
+        gold = next((form for form in forms if key(form) in right), None)
+        span = locate(text, short_form)
+        if len(forms) > 1 and gold is not None and span is not None:
+            rows.append(Row(text, span, tuple(forms), gold))
+    return rows
 
 
-def _occurrences(text: str, keys: Mapping[str, object], first_words: Set[str]) -> Iterator[tuple[Span, str]]:
-    """Spans of a text whose key is one of `keys`, which begin with `first_words`; of those that begin at the
-    same word the longest.
-    """
-    spans = [w for w in words(text) if text[w.start].isalnum() and not _POSSESSIVE.match(text, w.start - 1)]
-    lower = [text[w.start : w.end].lower() for w in spans]
-    at = 0
-    while at < len(spans):
-        longest = min(_LONGEST, len(spans) - at) if lower[at] in first_words else 0
-        for n in range(longest, 0, -1):
-            key = " ".join(lower[at : at + n])
-            if key in keys:
-                yield Span(spans[at].start, spans[at + n - 1].end), key
-                at += n
-                break
-        else:
-            at += 1
-
-
-def _key(long_form: str) -> str:
-    """A long form as it is compared: its words in lower case without punctuation between them and without
-    the possessive ("Kaposi's sarcoma", "Kaposi sarcoma").
-    """
-    return " ".join(re.findall(r"\w+", _POSSESSIVE.sub("", long_form.lower())))
+def with_dictionary_forms(rows: Iterable[Row], dictionary: Mapping[str, Sequence[str]]) -> list[Row]:
+    """The rows with the dictionary's other long forms of the acronym as further senses, as at inference."""
+    out = []
+    for row in rows:
+        known = set(map(key, row.senses))
+        more = (form for form in dictionary.get(undotted(row.short_form), ()) if key(form) not in known)
+        out.append(row._replace(senses=(*row.senses, *more)))
+    return out

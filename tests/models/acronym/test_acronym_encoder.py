@@ -38,7 +38,7 @@ def test_the_pieces_of_the_acronym_are_found_with_any_tokenizer(any_encoder: Acr
 def test_an_anchor_and_its_candidates_have_the_same_context(encoder: AcronymEncoder) -> None:
     left, right = "a b c d e f g h " * 20, " i j k l" * 20
     question = Question(left, "ms", right, ("pain", "z" * (3 * LONGEST)))
-    anchor, short, long = encoder.tokenize(texts_of(question, HeadConfig()))
+    anchor, short, long = encoder.tokenize([question.anchor(), *texts_of(question, HeadConfig())])
     side = (64 - 2 - LONGEST) // 2
     assert anchor.pieces[: anchor.first] == short.pieces[: short.first] == long.pieces[: long.first]
     assert anchor.first == side
@@ -65,7 +65,7 @@ def test_means_leave_out_special_tokens_and_padding() -> None:
 
 def test_vectors_are_batch_invariant(encoder: AcronymEncoder) -> None:
     question = Question("the drug ", "ms", " hurt", ("pain", "the pain drug"))
-    texts = encoder.tokenize(texts_of(question, HeadConfig()))
+    texts = encoder.tokenize([question.anchor(), *texts_of(question, HeadConfig())])
     together = encoder.vectors([*texts, *texts])
     for i, text in enumerate(texts):
         alone = encoder.vectors([text])

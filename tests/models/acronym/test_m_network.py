@@ -35,12 +35,12 @@ def count_encoded_texts(network: MNetwork, monkeypatch: pytest.MonkeyPatch) -> l
 
 def test_a_question_gives_the_texts_that_the_head_reads() -> None:
     question = Question("ms and ", "ms", " ms", ("pain",))
-    anchor, candidate, alone = texts_of(question, HeadConfig(alone=True))
-    assert (anchor.text, anchor.start, anchor.end) == ("ms and ms ms", 7, 9)
+    candidate, alone = texts_of(question, HeadConfig(alone=True))
+    assert question.anchor() == MarkedText("ms and ms ms", 7, 9)
     assert candidate == MarkedText("ms and pain ms", 7, 11)
     assert alone == MarkedText("pain", 0, 4)
-    assert texts_of(question, HeadConfig(distance=False, alone=True)) == [anchor, alone]
-    assert texts_of(question, HeadConfig()) == [anchor, candidate]
+    assert texts_of(question, HeadConfig(distance=False, alone=True)) == [alone]
+    assert texts_of(question, HeadConfig()) == [candidate]
 
 
 def test_a_manifest_names_the_surface_features_surface() -> None:
@@ -90,28 +90,6 @@ def test_distances_are_squared_and_infinite_where_there_is_no_candidate() -> Non
     small = head.dense(states)
     assert energies[0, 1].item() == pytest.approx((small[2] - small[0]).square().sum().item(), rel=1e-5)
     assert energies[1, 1].item() == float("inf")
-
-
-def test_shared_dropout_leaves_equal_texts_together() -> None:
-    config = HeadConfig()
-    rows = vector_rows([2], config)
-    states = torch.randn(1, 64, generator=torch.Generator().manual_seed(1)).expand(3, 64)
-    shared, own = (Head(64, config, 0.5, shared_dropout=value).train() for value in (True, False))
-    assert shared(vectors_of(states), rows, torch.zeros(0)).max() < 1e-6
-    assert own(vectors_of(states), rows, torch.zeros(0)).min() > 0.01
-
-
-def test_shared_dropout_drops_and_changes_no_answer() -> None:
-    config = HeadConfig()
-    rows = vector_rows([2, 1], config)
-    head = Head(64, config, 0.5, shared_dropout=True)
-    states = vectors_of(torch.randn(5, 64, generator=torch.Generator().manual_seed(1)))
-    one, other = (head.train()(states, rows, torch.zeros(0))[0] for _ in range(2))
-    assert not torch.equal(one, other)
-    served = Head(64, config)
-    served.load_state_dict(head.state_dict())
-    answers = served.eval()(states, rows, torch.zeros(0))
-    assert torch.equal(head.eval()(states, rows, torch.zeros(0)), answers)
 
 
 def test_surface_features_lower_the_energy() -> None:

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
+
+from models.types import Span
+from training.acronym.settings import Settings
+from training.acronym.train import AcronymTrainee
+from training.evaluation.acronym import Row
 
 DICTIONARY = {
     "PD": ["pain drug", "plain dose", "pilot day"],
@@ -25,10 +31,27 @@ def sdu_rows() -> list[dict[str, str]]:
     return rows
 
 
+def rows() -> list[Row]:
+    """The rows of `sdu_rows` with several long forms."""
+    made = []
+    for row in sdu_rows():
+        text, short, forms = row["sentence"], row["acronym"], tuple(DICTIONARY[row["acronym"]])
+        at = text.index(short)
+        made += [Row(text, Span(at, at + len(short)), forms, row["label"])] if len(forms) > 1 else []
+    return made
+
+
+def trainee_of(base: str, **changes: Any) -> AcronymTrainee:
+    """Of a run on the small corpus that validates on the rows of PT."""
+    values: dict[str, Any] = {"layers": 1, "rank": 2, "rows": 0, "pieces": 64, "precision": "float32"}
+    training, validation = ([r for r in rows() if (r.short_form == "PT") == held] for held in (False, True))
+    return AcronymTrainee(Settings(base=base, **values | changes), training, validation)
+
+
 def write_dictionary(path: Path) -> Path:
     """Writes the dictionary in the form of a release's."""
-    rows = [f"{short}\t{form}" for short, forms in DICTIONARY.items() for form in forms]
-    path.write_text("\n".join(["short_form\tlong_form", *rows]) + "\n", encoding="utf-8")
+    lines = [f"{short}\t{form}" for short, forms in DICTIONARY.items() for form in forms]
+    path.write_text("\n".join(["short_form\tlong_form", *lines]) + "\n", encoding="utf-8")
     return path
 
 

@@ -4,28 +4,38 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from models.acronym.surface_features import undotted
 from models.types import Span
-from tests.training.acronym.corpus import DICTIONARY
+from tests.training.acronym.corpus import DICTIONARY, rows
 from training.acronym.data import (
-    read_training,
-    read_written_out,
-    right_first,
-    rows_of_texts,
+    clinical_dictionary,
+    extended_dictionary,
+    read_parts,
     sample_rows,
     sample_validation,
+    spellings,
     split_by_acronym,
+    validation_sentences,
+    with_dictionary_forms,
+    written_rows,
 )
+from training.acronym.settings import Settings
+from training.acronym.written_out import read_texts, rows_of_texts
+from training.common.long_forms import key
 from training.evaluation.acronym import Row
+from training.teaching.batches import AcronymContext
 
 
-def test_validation_has_other_acronyms_than_training_in_all_corpora(folder: Path) -> None:
-    one = read_training(folder, "sdu22_scientific")
+def test_validation_has_other_acronyms_than_training_in_all_corpora() -> None:
+    one = rows()
     other = [Row("a p.d. b", Span(2, 6), ("pain drug", "panda dance"), "pain drug")]
     for seed in range(5):
         training, held_out = split_by_acronym([one, other], 0.4, seed)
         assert len(training) + sum(map(len, held_out)) == len(one) + 1
         names = {r.short_form for r in held_out[0]}
-        assert len(names) == 2
+        assert names
         assert not {r.short_form for r in training} & names
         assert bool(held_out[1]) == ("PD" in names) == (other[0] not in training)
 
@@ -35,12 +45,6 @@ def test_each_corpus_has_its_share_of_the_validation_rows() -> None:
     small = [Row(f"TP {i}", Span(0, 2), (str(i), "x"), str(i)) for i in range(4)]
     rows = sample_validation([large, small], 1, 0, 12)
     assert [r.short_form for r in rows] == ["PD"] * 6 + ["TP"] * 4
-    assert len(sample_validation([large, small], 1, 0, 0)) == 54
-
-
-def test_the_right_long_form_comes_first() -> None:
-    row = Row("x is here", Span(0, 1), ("a", "b", "c", "d"), "c")
-    assert right_first(row).senses == ("c", "a", "b", "d")
 
 
 def test_rows_are_limited_per_long_form_and_in_total() -> None:
@@ -75,14 +79,86 @@ def test_sentences_with_a_long_form_of_the_bundled_dictionary_are_training_rows(
     (tmp_path / "ade/DRUG-AE.rel").write_text("", encoding="utf-8")
     texts = ["12 NEG Multiple sclerosis was known .", "11 NEG Multiple sclerosis was held out ."]
     (tmp_path / "ade/negatives.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")
-    rows = read_training(tmp_path, "ade")
+    rows = rows_of_texts(read_texts(tmp_path, held_out=False), clinical_dictionary([])).used
     assert ("MS was known .", "multiple sclerosis") in [(r.text, r.gold) for r in rows]
     assert all("morphine" in " ".join(r.senses) for r in rows if r.short_form == "MS")
     assert not any("held out" in r.text for r in rows)
 
 
 def test_held_out_abstracts_share_no_text_with_the_others(folder: Path) -> None:
-    training, held_out = (read_written_out(folder, DICTIONARY, held_out) for held_out in (False, True))
+    training, held_out = (rows_of_texts(read_texts(folder, part), DICTIONARY) for part in (False, True))
     assert len(training.defined) == 24
     assert len(held_out.defined) == 16
     assert not {r.text for r in training.used} & {r.text for r in held_out.used}
+
+
+def test_the_corpora_of_a_run_are_trained_on_or_validate(folder: Path, contexts: None) -> None:
+    training, validation = read_parts(folder, Settings(corpora="written,sdu22_legal,ade,casi", rows=0))
+    trained, held_out = ({undotted(r.short_form) for r in rows} for rows in (training, validation))
+    assert trained and held_out and not trained & held_out
+    assert "UNSURED SENSE" not in {form for r in training for form in r.senses}
+    for limit in (0, 4):
+        settings = Settings(corpora="sdu22_legal", objective="m", limit=limit)
+        rows, held = read_parts(folder, settings)
+        assert {r.short_form for r in held} <= {r.short_form for r in rows} == {"PD", "TP", "DD", "PT"}
+        assert not {r.text for r in rows} & {r.text for r in held}
+    only = read_parts(folder, Settings(corpora="casi", objective="m"))
+    assert {r.short_form for part in only for r in part} == {"PD", "DD"}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("intra-arterial", "Intraarterial", True),
+        ("Crohn's disease", "crohn diseases", True),
+        ("mass", "mas", False),
+        ("hypertension", "hypotension", False),
+    ],
+)
+def test_spellings_of_a_long_form_have_one_key(one: str, other: str, same: bool) -> None:
+    assert (key(one) == key(other)) is same
+
+
+KNOWN = {"IA": ["intra-arterial"], "MS": ["multiple sclerosis"]}
+WRITTEN_CONTEXTS = [
+    AcronymContext("IA", "intraarterial", "The IA line was placed."),
+    AcronymContext("IA", "intra-articular", "She had an IA injection."),
+    AcronymContext("RA", "rheumatoid arthritis", "Known RA for years."),
+]
+
+
+def test_the_dictionary_grows_by_what_it_has_in_no_spelling() -> None:
+    assert extended_dictionary(KNOWN, WRITTEN_CONTEXTS) == {
+        "IA": ["intra-arterial", "intra-articular"],
+        "MS": ["multiple sclerosis"],
+        "RA": ["rheumatoid arthritis"],
+    }
+    assert KNOWN["IA"] == ["intra-arterial"]
+
+
+def test_a_sentence_is_a_row_of_each_spelling_of_its_sense() -> None:
+    dictionary = extended_dictionary(KNOWN, WRITTEN_CONTEXTS)
+    corpus = [Row("an IA x", Span(3, 5), ("INTRA-ARTICULAR", "x"), "x")]
+    rows = written_rows(WRITTEN_CONTEXTS, dictionary, spellings(dictionary, corpus))
+    assert [(r.short_form, r.gold) for r in rows] == [
+        ("IA", "intra-arterial"),
+        ("IA", "intra-articular"),
+        ("IA", "INTRA-ARTICULAR"),
+        ("RA", "rheumatoid arthritis"),
+    ]
+    assert rows[0].senses == ("intra-arterial", "intra-articular")
+
+
+def test_rows_get_the_further_long_forms_of_the_dictionary() -> None:
+    row = Row("an I.A. x", Span(3, 7), ("intraarterial", "x"), "x")
+    (wide,) = with_dictionary_forms([row], extended_dictionary(KNOWN, WRITTEN_CONTEXTS))
+    assert wide.senses == ("intraarterial", "x", "intra-articular")
+
+
+def test_the_sentences_for_validation_have_a_sense_of_the_dictionary() -> None:
+    dictionary = {"LFT": ["lung function test", "liver function test"], "CT": ["computed tomography"]}
+    rows = validation_sentences(dictionary)
+    assert rows
+    # CT has one long form only.
+    assert {(row.short_form, row.gold) for row in rows} == {("LFT", "liver function test")}
+    assert all(row.senses == ("lung function test", "liver function test") for row in rows)

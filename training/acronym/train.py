@@ -1,0 +1,151 @@
+"""Training of the m-network (Seneviratne et al. 2022, sections 3 and 4), and of the head that compares long
+forms alone. The epoch with the best macro F1 on the validation rows is kept.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+from torch import Tensor, nn
+
+from models.acronym.questions import MarkedText, Question
+from training.acronym.data import questions, read_parts, sample_rows, sense_of
+from training.acronym.network import loss_of, trained_network
+from training.acronym.settings import Settings
+from training.common import adapter
+from training.common.batching import by_length
+from training.common.checkpoint import digest_of
+from training.common.corpora import CorpusError
+from training.common.loop import Trainee, TrainingLoop, steps_of, warmup_linear
+from training.evaluation.acronym import Row, scores
+
+console = Console()
+BATCH = 32
+#: Learning rate of the head of `softmax`, which has a weight for each cosine and letter feature.
+HEAD_LR = 3e-3
+#: Rows of one acronym that follow each other: they share long forms, which are then encoded once.
+RUN = 4
+#: The validation score that decides which epoch is kept.
+DECIDING = "macro_f1"
+
+
+class AcronymTrainee(Trainee):
+    """A head and the upper layers of an encoder."""
+
+    scores_untrained = True
+    keeps_untrained = True
+
+    def __init__(
+        self,
+        settings: Settings,
+        training: Sequence[Row],
+        validation: Sequence[Row],
+        device: torch.device | str = "cpu",
+    ) -> None:
+        torch.manual_seed(settings.seed)
+        self.settings, self.device, self.epochs = settings, torch.device(device), settings.epochs
+        sampled = sample_rows(training, settings.rows, settings.seed, settings.limit)
+        self.rows = [right_first(r) for r in sampled]
+        self.validation = [right_first(r) for r in validation]
+        self.network = trained_network(settings)
+        self.questions = questions(self.rows)
+        self.anchors = self._anchors()
+        if settings.shape.surface_features and self.rows:
+            count = self.network.encoder.count
+            features = torch.tensor([f for q in self.questions for f in q.features(count)])
+            self.network.head.spread.copy_(features.std(0).clamp(min=1e-3))
+        own = {"params": adapter.trained_parameters(self.network.encoder.model), "lr": settings.lr}
+        head: dict[str, Any] = {"params": list(self.network.head.parameters())}
+        steps = max(1, steps_of(settings.epochs, len(self.rows), BATCH))
+        if settings.is_paper:
+            # Without the decay of weights it is Adam, and the rate is constant (section 4).
+            self.optimizer = torch.optim.AdamW([own, head], lr=settings.lr, weight_decay=0.0, fused=True)
+            self.schedule: Any = torch.optim.lr_scheduler.LambdaLR(self.optimizer, lambda step: 1.0)
+        else:
+            self.optimizer = torch.optim.AdamW([own, head], lr=HEAD_LR, fused=True)
+            self.schedule = warmup_linear(self.optimizer, steps)
+
+    def _anchors(self) -> list[MarkedText]:
+        """The anchor of each row: in the paper's networks one sentence of its sense, drawn at random, else
+        the row's own.
+        """
+        anchors = [q.anchor() for q in self.questions]
+        if not self.settings.is_paper:
+            return anchors
+        senses: dict[tuple[str, str], list[MarkedText]] = {}
+        for row, anchor in zip(self.rows, anchors, strict=True):
+            senses.setdefault(sense_of(row), []).append(anchor)
+        rng = random.Random(self.settings.seed)
+        drawn = {sense: rng.choice(own) for sense, own in senses.items()}
+        return [drawn[sense_of(row)] for row in self.rows]
+
+    def modules(self) -> Sequence[nn.Module]:
+        return (self.network.encoder.model, self.network.head)
+
+    def epoch(self, number: int) -> dict[str, float]:
+        order = self.order(random.Random(f"{self.settings.seed} {number}"))
+        batches = [order[start : start + BATCH] for start in range(0, len(order), BATCH)]
+        return self.one_pass(batches, self._loss, number)
+
+    def order(self, rng: random.Random) -> list[int]:
+        """The index of every row once, RUN rows of an acronym one after the other."""
+        groups: dict[str, list[int]] = {}
+        for i, row in enumerate(self.rows):
+            groups.setdefault(row.short_form, []).append(i)
+        runs = []
+        for members in groups.values():
+            rng.shuffle(members)
+            runs += [members[i : i + RUN] for i in range(0, len(members), RUN)]
+        rng.shuffle(runs)
+        return [i for run in runs for i in run]
+
+    def _loss(self, batch: Sequence[int]) -> Tensor:
+        energies = self.energies([self.questions[i] for i in batch], [self.anchors[i] for i in batch])
+        return loss_of(energies, self.settings.objective)
+
+    def energies(self, asked: Sequence[Question], anchors: Sequence[MarkedText]) -> Tensor:
+        """(rows, m) energies."""
+        return self.network.energies(asked, anchors)[0]
+
+    def validate(self, number: int) -> dict[str, float]:
+        """Scores of the nearest long forms, the sentence itself being the anchor."""
+        self.training(False)
+        asked = questions(self.validation)
+        best = [0] * len(asked)
+        with torch.inference_mode():
+            for batch in by_length([len(row.text) for row in self.validation], BATCH):
+                part = [asked[i] for i in batch]
+                nearest = self.energies(part, [q.anchor() for q in part]).argmin(1)
+                for i, column in zip(batch, nearest.tolist(), strict=True):
+                    best[i] = column
+        chosen = [row.senses[i] for row, i in zip(self.validation, best, strict=True)]
+        values = scores(self.validation, chosen)
+        return {DECIDING: values[DECIDING]} | values
+
+
+def right_first(row: Row) -> Row:
+    """The row with the right long form before the others."""
+    return row._replace(senses=(row.gold, *(s for s in row.senses if s != row.gold)))
+
+
+def train(
+    settings: Settings, data: Path, run: Path | None, device: torch.device | str = "cpu"
+) -> tuple[AcronymTrainee, TrainingLoop]:
+    """A whole run with its curve printed; the trainee ends with the weights of the best epoch. Raises
+    CorpusError where there is no row to train on, or none to choose the epoch by.
+    """
+    training, validation = read_parts(data, settings)
+    if not training or not validation:
+        raise CorpusError(f"{settings.corpora}: no row to train on, or none to choose an epoch by")
+    trainee = AcronymTrainee(settings, training, validation, device)
+    console.print(f"{len(trainee.rows)} rows, {len(validation)} for validation", highlight=False)
+    identity = asdict(settings) | {"data": digest_of([*training, *validation])}
+    loop = TrainingLoop(trainee, identity, run)
+    loop.run()
+    return trainee, loop
