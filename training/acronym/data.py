@@ -74,7 +74,8 @@ def read_parts(data: Path, settings: Settings) -> tuple[list[Row], list[Row]]:
             trained.append(read_sdu(folder / f"{corpus}_train.json", folder / f"{corpus}_dictionary.json"))
     trained, validated = ([ambiguous(rows) for rows in part] for part in (trained, validated))
     if settings.is_paper:
-        return split_casi([row for rows in trained for row in rows], settings.seed, HELD_OUT)
+        parts = split_casi([row for rows in trained for row in rows], settings.seed, HELD_OUT)
+        return parts[0], sample_rows(parts[1], 0, settings.seed, settings.limit)
     training, held_out = split_by_acronym(trained, HELD_OUT, settings.seed, validated)
     total = min(settings.limit, VALIDATED) or VALIDATED
     return training, sample_validation(held_out, settings.rows, settings.seed, total)

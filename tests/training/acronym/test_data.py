@@ -100,6 +100,7 @@ def test_the_corpora_of_a_run_are_trained_on_or_validate(folder: Path, contexts:
     for limit in (0, 4):
         settings = Settings(corpora="sdu22_legal", objective="m", limit=limit)
         rows, held = read_parts(folder, settings)
+        assert len(held) == limit or not limit
         assert {r.short_form for r in held} <= {r.short_form for r in rows} == {"PD", "TP", "DD", "PT"}
         assert not {r.text for r in rows} & {r.text for r in held}
     only = read_parts(folder, Settings(corpora="casi", objective="m"))
