@@ -28,7 +28,7 @@ from tests.training.recipes.runs import made
 from tests.training.summarization.short_pairs import write_corpus as write_questions
 from training.common import build
 from training.evaluation.idiom import PRIMARY, STS
-from training.idiom.trainer import IdiomTrainee
+from training.idiom.train import IdiomTrainee
 from training.normalization.__main__ import main as normalization
 from training.recipes.recipe import task_names
 from training.summarization.__main__ import main as summarization

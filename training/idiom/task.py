@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from models.encoder.capabilities import Need
 from training.common.program import check_base
-from training.idiom.assemble import make
+from training.idiom.release import make
 from training.idiom.settings import Settings
 from training.recipes.stages import Task
 

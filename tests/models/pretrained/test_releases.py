@@ -12,7 +12,7 @@ from models.loading import load, number_formats
 from models.releases.store import open_release
 from models.types import TASKS
 from training.acronym.data import CORPORA
-from training.idiom.assemble import SEMEVAL
+from training.idiom.release import SEMEVAL
 
 ROOT = Path(models.__file__).parent / "pretrained"
 PATHS = sorted(

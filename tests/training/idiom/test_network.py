@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tests.training.idiom.corpus import unit
-from training.idiom.losses import TripletLoss, cosine_change
+from training.idiom.network import TripletLoss, cosine_change
 
 
 def test_the_triplet_loss_is_the_one_computed_by_hand() -> None:

@@ -20,8 +20,8 @@ from tests.training.recipes.runs import made
 from training.common import UserError
 from training.common.corpora import ENCODING, CorpusError
 from training.evaluation.idiom import PRIMARY, STS, Pair
-from training.idiom.assemble import CANARY
-from training.idiom.trainer import IdiomTrainee
+from training.idiom.release import CANARY
+from training.idiom.train import IdiomTrainee
 from training.teaching.batches import Idiom, Part, Use
 
 pytestmark = pytest.mark.matrix
@@ -74,7 +74,7 @@ def test_nothing_is_built_where_no_epoch_is_kept_and_no_token_has_a_meaning(
     semeval: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     base = tiny.bert(tmp_path / "base")
-    for module in ("trainer", "assemble"):
+    for module in ("train", "release"):
         monkeypatch.setattr(f"training.idiom.{module}.MOST_STS_LOST", -3.0)
     with pytest.raises(UserError, match="of Spearman on STS: nothing is built"):
         made("idiom", data=semeval, output=tmp_path, base=base, epochs=1, rank=2, paraphrase=False)
@@ -85,7 +85,7 @@ def test_untrained_tokens_are_built_where_no_epoch_is_kept(
     semeval: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     base = tiny.bert(tmp_path / "base")
-    for module in ("trainer", "assemble"):
+    for module in ("train", "release"):
         monkeypatch.setattr(f"training.idiom.{module}.MOST_STS_LOST", -3.0)
     made("idiom", data=semeval, output=tmp_path, base=base, epochs=1, rank=2, lr=1e-2)
     adapter = load_file(only_release(tmp_path).file("adapter.safetensors"))
@@ -102,7 +102,7 @@ def test_a_run_learns_from_the_teaching_corpus_alone(
         name = {"train": "night owl", "held_out": "big fish"}[part]
         return [Idiom(name, "dark bird", ((Use("a ", name, ""), "late person"),), (Use("", name, ""),))]
 
-    monkeypatch.setattr("training.idiom.assemble.idioms", written)
+    monkeypatch.setattr("training.idiom.train.idioms", written)
     validated: list[list[Pair]] = []
 
     def validate(trainee: IdiomTrainee, number: int) -> dict[str, float]:
