@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from models.normalization.measurements import end_with_reading
-from models.normalization.wording import effect_of_part, end_without_drug, start_without_drug
+from models.normalization.wording import effect_of_part
 from models.text import with_long_forms
 from models.types import Expansion, Mention, Query
 
@@ -14,15 +14,12 @@ def query_of(
     text: str, mention: Mention, mentions: Sequence[Mention], expansions: Sequence[Expansion] = ()
 ) -> Query:
     """An effect as the model reads it: in its surface form, acronyms are replaced by their long forms, and
-    the value of what it measures is added ("blood sugar was" of "blood sugar was in the 40s"). A drug at its
-    end or as its heading is left out, and a part of the body alone is read with the effect before it.
+    the value of what it measures is added ("blood sugar was" of "blood sugar was in the 40s"). A part of the
+    body alone is read with the effect before it.
 
     `mentions`: all of the text, in order; `expansions`: of its acronyms.
     """
-    start = start_without_drug(text, mention, mentions)
-    end = end_without_drug(text, mention, mentions)
-    surface = with_long_forms(text, start, end, expansions)
-    if end == mention.end:
-        surface += text[end : end_with_reading(text, mention.start, mention.end)]
-        surface = effect_of_part(text, mention, mentions) + surface
+    surface = with_long_forms(text, mention.start, mention.end, expansions)
+    surface += text[mention.end : end_with_reading(text, mention.start, mention.end)]
+    surface = effect_of_part(text, mention, mentions) + surface
     return Query(text, mention.start, mention.end, surface)

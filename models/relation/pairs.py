@@ -1,5 +1,5 @@
 """Which drugs and effects of a text are compared: those of one sentence, in a long list the nearest ones, but
-no drug with what it is taken for, what was there before it or is not due to it, or the effect of another drug
+no drug with what it is taken for, what was there before it, or the effect of another drug
 of a list.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from models.relation.listed import listed
-from models.relation.purpose import each_for_its_own, not_due, taken_for, was_before
+from models.relation.purpose import each_for_its_own, taken_for, was_before
 from models.types import ADE, DRUG, Mention
 
 LABELS = (DRUG, ADE)
@@ -86,7 +86,7 @@ def pairs_of(
 def _innocent(text: str, drug: SentenceMention, effect: SentenceMention, drugs: Sequence[Mention]) -> bool:
     mentions = drug.mention, effect.mention
     is_use = taken_for(text, *mentions, effect.read, drugs)
-    return is_use or was_before(text, *mentions) or not_due(text, *mentions)
+    return is_use or was_before(text, *mentions)
 
 
 def _nearest(

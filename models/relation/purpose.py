@@ -76,19 +76,6 @@ def was_before(text: str, drug: Mention, effect: Mention) -> bool:
     return effect.end <= drug.start and _says(_near(text, effect.end, drug.start), "was_before")
 
 
-def not_due(text: str, drug: Mention, effect: Mention) -> bool:
-    """Whether the `text` says that an effect is not due to the drug behind it, or names it as the cause
-    instead of the drug in front of it ("doubt heparin related, likely sepsis").
-    """
-    is_behind = effect.end <= drug.start
-    start = effect.end if is_behind else max(0, drug.start - _BEFORE)
-    words = _near(text, start, drug.start)
-    is_doubted = _says(words, "doubted") and _says_at(text, drug.end, "doubted_end")
-    if not (is_doubted or _says(words, "not_due")):
-        return False
-    return is_behind or _says(text[drug.end : min(effect.start, drug.end + _FAR)], "instead")
-
-
 def _is_remedy(text: str, drug: Mention, effect: Mention, drugs: Sequence[Mention]) -> bool:
     """Whether a drug is given behind an effect with another drug, its cause, in between."""
     place = bisect_left(drugs, drug.start, key=attrgetter("start"))
