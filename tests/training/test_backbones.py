@@ -137,7 +137,7 @@ def test_a_release_is_measured_on_the_device_of_the_run(
     task: str, runs: dict[str, Run], bases: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The same processor under another name: tensors are where they were, and the name can be followed.
-    program = recipe_runs.__name__ if task in task_names() else f"training.{task}.__main__"
+    program = made.__module__ if task in task_names() else f"training.{task}.__main__"
     monkeypatch.setattr(f"{program}.device_of", lambda name: torch.device("cpu", 0))
     places: list[str] = []
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -197,12 +198,13 @@ def _built(
 ) -> Release:
     shutil.copyfile(drugs.BUNDLED, folder / drugs.RELEASE_FILE)
     texts = [text.text for text in corpus.train + corpus.negatives]
-    split = configuration["training"]["split"]
+    splits = [configuration["training"]["split"]]
+    scores = partial(manifest_scores, "relation", data=place.data, splits=splits)
     return build_release(
         folder,
         task="relation",
         configuration=configuration,
-        scores=lambda model: manifest_scores("relation", model, place.data, (split,)),
+        scores=scores if place.is_scored else None,
         root=place.output,
         device=place.device,
         reference=TextsOf.some("its training sentences with and without an event", texts),
