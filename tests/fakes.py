@@ -1,4 +1,4 @@
-"""A fake model and fake ports that record the order of sends, confirmations and acknowledgements."""
+"""A clock, a fake model and fake ports that record the order of sends, confirmations and acknowledgements."""
 
 from __future__ import annotations
 
@@ -12,6 +12,16 @@ from streams.items import Item
 from streams.records import Headers, Inbound
 
 T = TypeVar("T")
+
+
+class Clock:
+    """A clock that goes on when the test says so."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
 
 
 class FakeTagger:

@@ -100,18 +100,6 @@ POSTS_PARTITIONS = 4
 
 
 @pytest.mark.slow
-async def test_a_model_that_cannot_be_loaded_ends_the_worker_with_that_error(
-    broker: Settings, loading: HeldLoading
-) -> None:
-    loading.error = ReleaseError("damaged")
-    loading.may_end.set()
-    process = Worker((STAGE,), broker, alone=True)
-    with pytest.raises(ReleaseError, match="damaged"):
-        await run(process, lambda: asyncio.sleep(60))
-    assert process.readiness() == {}
-
-
-@pytest.mark.slow
 async def test_a_worker_joins_its_group_although_the_broker_names_no_node_at_first(
     broker: Settings, loading: HeldLoading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,6 +159,7 @@ async def test_an_app_is_stopped_after_it_has_started_although_the_model_cannot_
     with pytest.raises(ReleaseError, match="damaged"):
         await run(process, lambda: asyncio.sleep(60))
     assert happened == ["starting", "started", "stopping"]
+    assert process.readiness() == {}
 
 
 async def test_where_topics_are_missing_no_group_is_joined(

@@ -63,18 +63,6 @@ class Unready:
         self.started = False
 
 
-async def test_a_started_admin_client_waits_until_the_broker_names_a_node(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(topics, "_AGAIN_SECONDS", 0.0)
-    admin = Unready(3)
-    await topics.start_admin(admin)
-    assert (admin.started, admin.asked) == (True, 3)
-    monkeypatch.setattr(topics, "NODE_SECONDS", 0.02)
-    with pytest.raises(NodeNotReadyError, match="names no node"):
-        await topics.start_admin(Unready(10**9))
-
-
 async def test_every_command_gets_an_admin_client_that_knows_a_node(monkeypatch: pytest.MonkeyPatch) -> None:
     admin = Unready(2)
     monkeypatch.setattr(topics, "_AGAIN_SECONDS", 0.0)

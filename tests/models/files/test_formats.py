@@ -67,8 +67,12 @@ COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {
 WIDE = ["utf-16", "utf-16-le", "utf-16-be", "utf-32"]
 
 
-@pytest.mark.parametrize("compression", COMPRESSIONS)
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", *WIDE])
+#: Each encoding as it is, and each compression.
+PACKED = [(encoding, "") for encoding in ("utf-8", "utf-8-sig", *WIDE)]
+PACKED += [("utf-8", compression) for compression in COMPRESSIONS if compression] + [("utf-16", "gzip")]
+
+
+@pytest.mark.parametrize(("encoding", "compression"), PACKED)
 @pytest.mark.parametrize("form", TEXTS)
 def test_a_text_gives_its_rows(form: str, encoding: str, compression: str, tmp_path: Path) -> None:
     path = tmp_path / "anything.dat"

@@ -7,14 +7,7 @@ import logging
 import pytest
 
 from streams.broker.client_logs import MAX_MESSAGE, MAX_STACK, PAUSE, RepeatFilter, SafeFormatter
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.fakes import Clock
 
 
 def record(logger: str, template: str, *arguments: object) -> logging.LogRecord:

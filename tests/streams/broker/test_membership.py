@@ -10,6 +10,7 @@ import pytest
 
 from streams.broker import membership
 from streams.broker.membership import Membership
+from tests.fakes import Clock
 
 
 @dataclass
@@ -46,14 +47,6 @@ class Coordinator:
     async def _send_req(self, request: Any) -> Response:
         self.clock.now += self.seconds
         return self.answer
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

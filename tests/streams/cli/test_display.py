@@ -17,10 +17,10 @@ from streams.records import (
     Lease,
     Report,
     Review,
-    ReviewedEvent,
     Signal,
     Summary,
 )
+from tests.streams.store.messages import FOUND
 
 
 def printed(topic: str, *records: Any) -> str:
@@ -80,14 +80,11 @@ def test_nothing_in_a_text_commands_the_terminal_and_mentions_keep_their_places(
 
 def test_signals_reviews_and_leases_are_shown_in_one_line() -> None:
     noon = datetime(2026, 3, 4, 12, tzinfo=UTC)
-    event = ReviewedEvent(
-        llt=None, pt=None, soc=None, negated=False, hypothetical=False, other_experiencer=False
-    )
     place: dict[str, Any] = {"report_id": "[/b]", "start": 3, "end": 9, "fingerprint": "0123abcd"}
     shown = {
         "signals": Signal(drug="[/b]", term="Insomnia", level="pt", computed_at=noon, windows={}),
         "reviews": Review(
-            **place, sequence=0, reviewer="ann", decided_at=noon, action="accept", before=event, after=event
+            **place, sequence=0, reviewer="ann", decided_at=noon, action="accept", before=FOUND, after=FOUND
         ),
         "leases": Lease(**place, holder="x", seconds=60),
     }

@@ -8,15 +8,9 @@ from typing import Any
 import pytest
 
 from streams.credentials.tokens import Client, ClientCredentials, FileTokens, TokenError, client_credentials
+from tests.fakes import Clock
 from tests.streams.cli.command_line import closed_port
 from tests.streams.credentials.token_server import CLIENT, SCOPE, SECRET, TokenServer
-
-
-class Clock:
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

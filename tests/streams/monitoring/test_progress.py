@@ -8,14 +8,7 @@ import pytest
 from streams.monitoring.places import described
 from streams.monitoring.progress import Progress, skip_commands
 from streams.records import Inbound
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.fakes import Clock
 
 
 def record(partition: int, offset: int) -> Inbound:

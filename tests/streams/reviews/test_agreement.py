@@ -7,12 +7,8 @@ from typing import Any
 
 import pytest
 
-from streams.records import ReviewedEvent
 from streams.reviews.agreement import Agreement, agree, kappa
-
-EVENT = ReviewedEvent(
-    llt="Sick", pt="Nausea", soc=None, negated=False, hypothetical=False, other_experiencer=False
-)
+from tests.streams.store.messages import FOUND
 
 
 @pytest.mark.parametrize(
@@ -43,5 +39,5 @@ def test_kappa_of_known_tables(table: dict[str, int], agreed: float, expected: f
 def test_two_readings_agree_where_they_say_the_same(
     one: dict[str, Any], other: dict[str, Any], expected: bool
 ) -> None:
-    states = [replace(EVENT, **changes) for changes in (one, other)]
+    states = [replace(FOUND, **changes) for changes in (one, other)]
     assert agree(*states) is expected

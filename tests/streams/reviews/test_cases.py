@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from streams.codec import encode
-from streams.records import CodedReport, Inbound, Review, ReviewedEvent
+from streams.records import CodedReport, Inbound, Review
 from streams.reviews.cases import COLUMNS, CRITERIA, cases, csv_lines, json_lines
 from streams.settings import Settings
 from streams.store.database import Database
 from streams.store.follow import Follower
 from streams.store.opening import open_database
-from tests.streams.store.messages import event, message, report
+from tests.streams.store.messages import FOUND, event, message, report
 
 AUTHOR = "a" * 64
 MINE = {"author": AUTHOR, "permalink": "https://example.org/1"}
@@ -74,14 +74,10 @@ def test_an_age_names_a_patient_and_a_duration_does_not(
 
 
 def decision(report_id: str, action: Any, **after: Any) -> Inbound:
-    before = ReviewedEvent(
-        llt="Nausea", pt="Nausea", soc="Gastrointestinal disorders", negated=False, hypothetical=False,
-        other_experiencer=False,
-    )  # fmt: skip
     made = Review(
         sequence=int(report_id[-1]), report_id=report_id, start=0, end=4, fingerprint="", reviewer="ann",
-        decided_at=datetime.now(UTC), action=action, before=before,
-        after=replace(before, review=action, **after),
+        decided_at=datetime.now(UTC), action=action, before=FOUND,
+        after=replace(FOUND, review=action, **after),
     )  # fmt: skip
     return Inbound("reviews", 0, int(report_id[-1]), report_id.encode(), encode(made), 0.0)
 

@@ -11,21 +11,18 @@ from typing import Any
 import pytest
 
 from streams.broker.embedded import EmbeddedBroker
-from streams.records import Review, ReviewedEvent
+from streams.records import Review
 from streams.reviews.chain import BrokenChain
 from streams.reviews.chain_head import Head, KeptHead
 from streams.reviews.log import ReviewLog
 from streams.settings import Settings
-
-EVENT = ReviewedEvent(
-    llt="Sick", pt="Nausea", soc=None, negated=False, hypothetical=False, other_experiencer=False
-)
+from tests.streams.store.messages import FOUND
 
 
 def review(report: str) -> Review:
     return Review(
         sequence=0, report_id=report, start=0, end=4, fingerprint="f", reviewer="ann",
-        decided_at=datetime(2026, 3, 4, tzinfo=UTC), action="accept", before=EVENT, after=EVENT,
+        decided_at=datetime(2026, 3, 4, tzinfo=UTC), action="accept", before=FOUND, after=FOUND,
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from streams.broker.embedded import EmbeddedBroker
 from streams.codec import encode
-from streams.records import Inbound, Lease, Review, ReviewedEvent
+from streams.records import Inbound, Lease, Review
 from streams.reviews import leases as module
 from streams.reviews.chain import BrokenChain, is_late, linked, verify
 from streams.reviews.leases import LEASE_SECONDS, Leases, LeaseTable
@@ -23,12 +23,9 @@ from streams.settings import Settings
 from streams.store.follow import Follower
 from streams.store.opening import open_database
 from streams.topics import LEASES, TopicsError, create
+from tests.streams.store.messages import FOUND
 
 PLACES: list[Place] = [(f"r{i}", 0, 4, "f") for i in range(30)]
-FOUND = ReviewedEvent(
-    llt="Nausea", pt="Nausea", soc="Gastrointestinal disorders", negated=False, hypothetical=False,
-    other_experiencer=False,
-)  # fmt: skip
 
 
 @pytest.fixture

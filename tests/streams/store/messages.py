@@ -8,9 +8,14 @@ from typing import Any
 from models.types import Mention
 from streams.codec import encode
 from streams.order import ORIGIN, RECEIVED_AT
-from streams.records import CodedEvent, CodedReport, Inbound, Origin
+from streams.records import CodedEvent, CodedReport, Inbound, Origin, ReviewedEvent
 
 NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
+#: The event that the models found, as reviewers see it.
+FOUND = ReviewedEvent(
+    llt="Nausea", pt="Nausea", soc="Gastrointestinal disorders", negated=False, hypothetical=False,
+    other_experiencer=False,
+)  # fmt: skip
 TERMS = {"Nausea": "Gastrointestinal disorders", "Insomnia": "Psychiatric disorders"}
 
 

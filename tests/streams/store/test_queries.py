@@ -28,13 +28,8 @@ from streams.store.tables import PAIRS, REPORTS, Table
 from streams.web import reports
 from streams.web.queue import ORDERS, present, reviewed_since, waiting
 from tests.streams.store.conftest import Open
-from tests.streams.store.messages import NOON, deletion, event, message, report
+from tests.streams.store.messages import FOUND, NOON, deletion, event, message, report
 
-#: The event that the models found, and what a reviewer makes of it.
-FOUND = ReviewedEvent(
-    llt="Nausea", pt="Nausea", soc="Gastrointestinal disorders", negated=False, hypothetical=False,
-    other_experiencer=False,
-)  # fmt: skip
 KEPT = replace(FOUND, llt="Feeling sick", review="correct")
 #: Ids that would end a literal of some database, if they were not quoted for all.
 HOSTILE = ("it's", "a\\", "a\\' OR 1=1 --", "$t0$", "b\\$t0", "b\\$t0$", "{a:String}", "%s", "--")

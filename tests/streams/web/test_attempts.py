@@ -10,17 +10,10 @@ from streams.settings import Settings
 from streams.web import access, attempts
 from streams.web.access import SESSION_SECONDS, Access, User
 from streams.web.attempts import FORGET, FREE, LONGEST, MAX_ADDRESSES, Attempts
+from tests.fakes import Clock
 from tests.streams.web.conftest import Client, Page
 
 TOKEN = "t" * 16
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 async def signed_in(client: Client, token: str, **headers: str) -> int:

@@ -14,12 +14,13 @@ from typing import Any
 import orjson
 import pytest
 
-from streams.records import FIRST, RESOLUTION, SECOND, Review, ReviewedEvent
+from streams.records import FIRST, RESOLUTION, SECOND, Review
 from streams.reviews.log import ReviewLog
 from streams.store.follow import Follower
 from streams.store.opening import open_database
 from streams.web.offers import TRIES
 from streams.web.queue import READINGS
+from tests.streams.store.messages import FOUND as AS_FOUND
 from tests.streams.store.messages import deletion
 from tests.streams.web.conftest import Client, Page, fill, reports
 from tests.streams.web.test_review import fields, follow, stored_rows
@@ -160,9 +161,6 @@ async def test_a_span_and_drugs_are_corrected_and_taken_back(brokered: Page) -> 
 async def test_events_that_are_gone_do_not_hide_the_last_one_that_waits(brokered: Page) -> None:
     made = reports(2 * TRIES)
     fill(Path(brokered.settings.database), made)
-    found = ReviewedEvent(
-        llt="Nausea", pt="Nausea", soc=None, negated=False, hypothetical=False, other_experiencer=False
-    )
     log = ReviewLog(brokered.settings)
     await log.start()
     for i, one in enumerate(made):
@@ -170,7 +168,7 @@ async def test_events_that_are_gone_do_not_hide_the_last_one_that_waits(brokered
             Review(
                 sequence=0, report_id=one.id, start=one.mentions[0].start, end=one.mentions[0].end,
                 fingerprint=f"f{i}", reviewer="ann", decided_at=datetime.now(UTC), action="accept",
-                before=found, after=replace(found, review="accept"),
+                before=AS_FOUND, after=replace(AS_FOUND, review="accept"),
             )
         )  # fmt: skip
     await log.stop()

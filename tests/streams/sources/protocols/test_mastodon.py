@@ -40,15 +40,19 @@ def test_a_status_is_a_post_of_its_server() -> None:
     assert (post.author, post.language, post.repost_of) == ("planted-author", "en", None)
 
 
-def test_an_edited_status_says_so() -> None:
-    posts = [read(edited_at=edited).items[0] for edited in (None, "2026-03-04T09:15:02.000Z")]
-    assert [isinstance(post, Post) and post.edited for post in posts] == [False, True]
-
-
-def test_a_warning_belongs_to_the_text() -> None:
-    (post,) = read(spoiler_text="side effects").items
-    assert isinstance(post, Post)
-    assert post.text == "side effects\nAwake"
+@pytest.mark.parametrize(
+    ("fields", "name", "value"),
+    [
+        ({"edited_at": None}, "edited", False),
+        ({"edited_at": "2026-03-04T09:15:02.000Z"}, "edited", True),
+        ({"spoiler_text": "side effects"}, "text", "side effects\nAwake"),
+    ],
+)
+def test_an_edit_says_so_and_a_warning_belongs_to_the_text(
+    fields: dict[str, Any], name: str, value: object
+) -> None:
+    (post,) = read(**fields).items
+    assert getattr(post, name) == value
 
 
 def test_a_reblog_names_its_original_and_has_its_text() -> None:
@@ -64,6 +68,7 @@ def test_bots_and_those_who_ask_not_to_be_indexed_are_left_out(wish: str, of_ori
     assert is_excluded(wished)
     step = read(reblog=wished) if of_original else read(**wished)
     assert (step.items, step.excluded) == ((), 1)
+    assert read(visibility="private").excluded == 1
 
 
 async def test_an_edit_by_who_asks_not_to_be_indexed_since_deletes_the_version_before() -> None:
@@ -74,10 +79,6 @@ async def test_an_edit_by_who_asks_not_to_be_indexed_since_deletes_the_version_b
     delivery = KeptDelivery()
     await runner(Scripted(before, edit), delivery).run()
     assert list(delivery.state().values()) == [None]
-
-
-def test_private_statuses_are_left_out() -> None:
-    assert read(visibility="private").excluded == 1
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import time
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -40,27 +41,29 @@ def test_of_an_author_nothing_is_kept_and_the_report_is_for_counts_only() -> Non
     assert post.language == "en"
 
 
-def test_a_long_text_is_read_whole() -> None:
-    assert read_post(line(note_tweet={"text": "long " * 100})).text == "long " * 100
+ESCAPED, PLAIN = "Zoloft &amp; wine, pain &gt; 7, &amp;lt; &quot;", "Zoloft & wine, pain > 7, &lt; &quot;"
+REFERENCES = [{"type": "quoted", "id": "1"}, {"type": "retweeted", "id": "2"}]
 
 
-def test_the_entities_of_the_api_are_no_part_of_the_text() -> None:
-    escaped = "Zoloft &amp; wine, pain &gt; 7, &amp;lt; &quot;"
-    expected = "Zoloft & wine, pain > 7, &lt; &quot;"
-    assert read_post(line(text=escaped)).text == expected
-    assert read_post(line(note_tweet={"text": escaped})).text == expected
+@pytest.mark.parametrize(
+    ("fields", "name", "value"),
+    [
+        ({"note_tweet": {"text": "long " * 100}}, "text", "long " * 100),
+        # The entities of the API are no part of the text.
+        ({"text": ESCAPED}, "text", PLAIN),
+        ({"note_tweet": {"text": ESCAPED}}, "text", PLAIN),
+        ({"referenced_tweets": REFERENCES}, "repost_of", "x:2"),
+        ({"referenced_tweets": REFERENCES[:1]}, "repost_of", None),
+        ({}, "edited", False),
+    ],
+)
+def test_a_post_is_read_from_the_fields_of_the_api(fields: dict[str, Any], name: str, value: object) -> None:
+    assert getattr(read_post(line(**fields)), name) == value
 
 
 def test_an_edit_has_the_id_of_the_first_version() -> None:
-    edit = orjson.dumps({"data": tweet(Happening(kind="update", number=3, text="Edited"))})
-    assert read_post(edit).id == read_post(line()).id
-    assert (read_post(edit).edited, read_post(line()).edited) == (True, False)
-
-
-def test_a_repost_names_its_original() -> None:
-    references = [{"type": "quoted", "id": "1"}, {"type": "retweeted", "id": "2"}]
-    assert read_post(line(referenced_tweets=references)).repost_of == "x:2"
-    assert read_post(line(referenced_tweets=references[:1])).repost_of is None
+    edit = read_post(orjson.dumps({"data": tweet(Happening(kind="update", number=3, text="Edited"))}))
+    assert (edit.id, edit.edited) == (read_post(line()).id, True)
 
 
 def test_an_error_in_the_stream_is_an_interruption() -> None:
@@ -184,13 +187,6 @@ async def test_nothing_is_lost_through_100_faults_and_compliance_finds_every_del
     assert sum(faults.made.values()) == 100
 
 
-async def test_a_compliance_job_that_fails_is_an_interruption_and_deletes_nothing() -> None:
-    async with XApi(World([])) as api:
-        api._state = lambda id_, status: {"id": id_, "status": "failed", "upload_url": f"{api.url}/signed/1"}  # type: ignore[method-assign]
-        with pytest.raises(Interrupted, match="compliance job failed"):
-            [part async for part in Compliance(token=TOKEN, server=api.url, poll=0.01).check(["1"], 0.0)]
-
-
 @pytest.mark.parametrize(("status", "headers"), [(503, {}), (429, {"Retry-After": "0"}), (500, {})])
 async def test_a_compliance_job_goes_on_where_its_state_cannot_be_asked_once(
     status: int, headers: dict[str, str]
@@ -212,12 +208,24 @@ async def test_a_compliance_job_whose_server_refuses_meanwhile_ends_the_source()
             [part async for part in Compliance(token=TOKEN, server=api.url, poll=0.01).check(["1"], 0.0)]
 
 
-@pytest.mark.parametrize("field", ["status", "upload_url", "download_url", "id"])
-async def test_a_compliance_job_without_a_field_is_an_interruption(field: str) -> None:
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"status": "failed"}, "compliance job failed"),
+        *(({name: None}, f"without {name}") for name in ("status", "upload_url", "download_url", "id")),
+    ],
+)
+async def test_a_compliance_job_that_fails_or_lacks_a_field_is_an_interruption_and_deletes_nothing(
+    changes: dict[str, str | None], reason: str
+) -> None:
     async with XApi(World([])) as api:
         state = api._state
-        api._state = lambda id_, status: {n: v for n, v in state(id_, status).items() if n != field}  # type: ignore[method-assign]
-        with pytest.raises(Interrupted, match=f"without {field}"):
+
+        def changed(id_: str, status: str) -> dict[str, str]:
+            return {n: v for n, v in (state(id_, status) | changes).items() if v is not None}
+
+        api._state = changed  # type: ignore[method-assign]
+        with pytest.raises(Interrupted, match=reason):
             [part async for part in Compliance(token=TOKEN, server=api.url, poll=0.01).check(["1"], 0.0)]
 
 
