@@ -4,34 +4,19 @@ drugs, what drugs are taken for, and which of several drugs a post blames.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
 from models.lexicon import NameLexicon, shared
 from models.once import once
+from models.rules.notation import patterns
 from models.tables import read_tsv
 
 BUNDLED = Path(__file__).with_name("pvstream.tsv")
 #: The file of a release with the names that it was made with.
 RELEASE_FILE = "drugs.tsv"
-#: The release form that a brand's name ends with, often without a space ("effexorXR"). Looked for only where
-#: a run of spaces begins: a long one would need quadratic time.
-_FORM = re.compile(r"(?<![\s-])[\s-]*(?:xr|xl|sr|er|cr|la|ir|dr|odt)$", re.IGNORECASE)
-#: Salts and esters, which stand behind many names. Not what makes another drug ("gabapentin enacarbil").
-_SALTS = (
-    r"acetate|acetonide|besilate|besylate|bisulfate|bisulphate|bitartrate|bromide|butyrate|"
-    r"calcium|carbonate|chloride|cilexetil|citrate|cypionate|decanoate|dihydrate|dihydrochloride|"
-    r"dipropionate|disodium|disoproxil|enanthate|etexilate|fumarate|furoate|gluconate|hcl|"
-    r"hydrobromide|hydrochloride|lactate|magnesium|malate|maleate|medoxomil|mesilate|mesylate|"
-    r"mofetil|monohydrate|nitrate|oxalate|palmitate|pamoate|phosphate|potassium|propionate|"
-    r"sodium|succinate|sulfate|sulphate|tartrate|tosylate|tromethamine|trometamol|undecanoate|"
-    r"valerate|xinafoate"
-)
-_SALT = re.compile(rf"(?<![\s-])(?:[\s-]+(?:{_SALTS})){{1,3}}$", re.IGNORECASE)
-#: Between the drugs of a combination.
-_BETWEEN = re.compile("[/+-]")
+_SAYS = patterns("drug_names")
 #: Characters of the longest name that is looked at as a combination.
 _LONGEST = 120
 
@@ -64,12 +49,12 @@ class DrugLexicon(NameLexicon):
         return self._of_one(name.strip()) or self._combination(name.strip())
 
     def _of_one(self, name: str) -> str | None:
-        plain = (name, _FORM.sub("", name), _SALT.sub("", name))
+        plain = (name, _SAYS["form"].sub("", name), _SAYS["salt"].sub("", name))
         return next(filter(None, map(self.canonical, plain)), None)
 
     def _combination(self, name: str) -> str | None:
         """The combination of the lexicon that has the drugs of the name."""
-        parts = _BETWEEN.split(name) if len(name) <= _LONGEST else []
+        parts = _SAYS["combined"].split(name) if len(name) <= _LONGEST else []
         if len(parts) < 2:  # noqa: PLR2004  a combination
             return None
         return self._combinations.get(frozenset(self.canonical(part) or part.lower() for part in parts))

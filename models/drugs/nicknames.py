@@ -6,28 +6,22 @@ a maker only where the text speaks of a vaccine or of an injection.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from models.once import once
+from models.rules.notation import patterns
 from models.tables import read_tsv
 
 BUNDLED = Path(__file__).with_name("nicknames.tsv")
 _MAKER = "maker"
-_VACCINE = re.compile(
-    r"\b(?:vax+\w*|vac+in\w*|jab(?:s|bed)?|boost(?:er|ers|ed)|shots?|(?:1st|2nd|3rd|first|second|third) dose"
-    r"|covid\w*|mrna)\b",
-    re.IGNORECASE,
-)
-#: Behind a nickname.
-_FORM = re.compile(r"\s+(?:vaccine|shot|jab|booster)s?$")
+_SAYS = patterns("vaccines")
 
 
 def generic_of_nickname(name: str, text: str) -> str | None:
     """The nonproprietary name of a drug that `text` calls `name`, in any case; None for other words."""
-    plain = _FORM.sub("", " ".join(name.lower().split()))
+    plain = _SAYS["form"].sub("", " ".join(name.lower().split()))
     generic, kind = _nicknames().get(plain, (None, ""))
-    return generic if kind != _MAKER or _VACCINE.search(text) else None
+    return generic if kind != _MAKER or _SAYS["vaccine"].search(text) else None
 
 
 @once

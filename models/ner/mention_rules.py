@@ -25,25 +25,7 @@ Run = tuple[str, int, int]
 _TAGGED = re.compile(r"(?<![\w@#])[@#](?=\w*[^\W\d])\w+")
 #: No mention ends with one of these words. Where a mention with the same label follows at once, both are one.
 DANGLING = frozenset(
-    {
-        "and",
-        "or",
-        "but",
-        "nor",
-        "the",
-        "an",
-        "my",
-        "your",
-        "his",
-        "their",
-        "of",
-        "to",
-        "in",
-        "with",
-        "at",
-        "by",
-    }
-    | {"from", *"-/;:(&#@"}
+    re.findall(r"\S+", "and or but nor the an my your his their of to in with at by from - / ; : ( & # @")
 )
 #: Nor with one of these, directly behind a word; two mentions around one are two.
 _MARKS = frozenset(".,!?")
