@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from models.drugs import bundled_lexicon
@@ -80,6 +79,7 @@ class Suspects:
         if drug.generic is not None:
             return [name]
         lexicon = bundled_lexicon()
-        split = [[lexicon.generic(part.strip()) for part in re.split(mark, name)] for mark in ("/", "[/+-]")]
+        names = (name, name.replace("+", "/").replace("-", "/"))
+        split = [[lexicon.generic(part.strip()) for part in parts.split("/")] for parts in names]
         named = ([part for part in parts if part] for parts in split if len(parts) > 1 and all(parts))
         return next(named, [generic_of_misspelling(name) or name])

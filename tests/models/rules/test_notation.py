@@ -107,3 +107,35 @@ def test_the_kinds_of_a_table_are_described_and_read(name: str) -> None:
     (reader,) = [s for s in SOURCES if f'patterns("{name}"' in s or f'read_rules("{name}"' in s]
     named = {group for _, trigger in rows for group in re.findall(r"\?P<(\w+)>", trigger)}
     assert [kind for kind in kinds - named - {"pseudo", "list"} if f'"{kind}"' not in reader] == []
+
+
+#: Modules that read patterns of their own, and of what: the tables' modules are not among them.
+OTHERS = {
+    "acronym/cues.py": "words of a sentence",
+    "acronym/model.py": "words of a sentence, a long form",
+    "acronym/surface_features.py": "a long form and the sentence around it",
+    "assertion/rules.py": "blanks within 300 characters",
+    "files/delimited.py": "a line",
+    "files/json_values.py": "blanks, the first line",
+    "idiom/model.py": "written idioms",
+    "language.py": "400 characters",
+    "memory.py": "a file of the system",
+    "ner/mention_rules.py": "tags of a text that `readable` has shortened",
+    "normalization/measurements.py": "names of measured values",
+    "normalization/nil_rule.py": "a mention",
+    "normalization/polarity.py": "a mention",
+    "normalization/spelling.py": "a mention",
+    "redaction.py": "addresses",
+    "relation/model.py": "a mention and the number behind it",
+    "releases/remote.py": "a version",
+    "rules/notation.py": "a trigger",
+    "rules/sentences.py": "the type of a match alone",
+    "text.py": "runs and words of a text",
+}
+
+
+def test_patterns_are_rows_of_tables_unless_what_they_read_is_bounded() -> None:
+    """The parts of a question are read by patterns beside the code, in summarization."""
+    folder = Path(models.__file__).parent
+    using = [p.relative_to(folder) for p in folder.rglob("*.py") if "\nimport re\n" in p.read_text("utf-8")]
+    assert {path.as_posix() for path in using if path.parts[0] != "summarization"} == OTHERS.keys()
