@@ -84,8 +84,7 @@ bench: install-dev ## measurements of speed, some minutes
 train: install-dev ## the bundled releases, from the corpora in DATA
 	$(BIN)/python -m training ner --data $(DATA) --output runs --run runs/ner_stages
 	$(BIN)/python -m training relation --data $(DATA) --output runs
-	$(BIN)/python -m training.normalization --data $(DATA) --epochs 0 --phrase-epochs 2 --prior 0.01 --output runs/unruled
-	$(BIN)/python -m training.normalization --data $(DATA) --like runs/unruled/normalization/* --calibrate --output runs
+	$(BIN)/python -m training normalization --data $(DATA) --output runs
 	$(BIN)/python -m training acronym --data $(DATA) --output runs
 	$(BIN)/python -m training.summarization --data $(DATA) --output runs --extractive
 

@@ -11,8 +11,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+import torch
 import typer
 
+from models.releases.manifest import Release
 from training.common.program import RELEASES, Device, Output, Run, device_of
 from training.common.program_help import help_text, reported
 from training.evaluation.finish import OFFERED, finish
@@ -52,7 +54,13 @@ for _name in task_names():
 @app.command()
 def refresh(
     release: Annotated[Path, typer.Argument(exists=True, help="folder of a release")],
-    data: Data,
+    data: Annotated[
+        Path | None, typer.Option(exists=True, help="folder of the corpora; needed without --terms")
+    ] = None,
+    terms: Annotated[
+        Path | None,
+        typer.Option(exists=True, help="of normalization: another terminology, a table or MedDRA's folder"),
+    ] = None,
     output: Output = RELEASES,
     device: Device = "auto",
     offered: OFFERED = False,
@@ -61,10 +69,25 @@ def refresh(
     from models.releases.store import open_release  # noqa: PLC0415  a command is named sooner
 
     old = open_release(release)
+    if terms is not None:
+        finish(_over(old, terms, data, output, device_of(device)), data, offered)
+        return
     again = task_of(old.manifest.task).refresh
     if again is None:
         raise RecipeError(f"a release of {old.manifest.task} has no tables")
+    if data is None:
+        raise RecipeError("without --terms --data is needed")
     finish(again(old, Place(data, output, device_of(device))), data, offered)
+
+
+def _over(old: Release, terms: Path, data: Path | None, output: Path, device: torch.device) -> Release:
+    """The release over another terminology; scores and the rule for NIL need data."""
+    from models import terminology  # noqa: PLC0415
+    from training.normalization.release import refreshed  # noqa: PLC0415  a command is named sooner
+
+    if old.manifest.task != "normalization":
+        raise RecipeError(f"--terms: a release of {old.manifest.task} has no terminology")
+    return refreshed(old, terminology.load(terms), output, data, device)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ FLAGS = {"negated": "negated", "hypothetical": "hypothetical", "other_experience
 
 def example_lines(database: Database) -> Iterator[bytes]:
     """A line for each report with a text of which every event has a valid decision; `training ner` and
-    `training.normalization` read them. Raises DatabaseError.
+    `training normalization` read them. Raises DatabaseError.
     """
     columns = ", ".join([*(f"r.{name}" for name in REPORT), *(f"e.{name}" for name in EVENT)])
     sql = (

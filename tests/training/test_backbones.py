@@ -30,7 +30,6 @@ from tests.training.summarization.short_pairs import write_corpus as write_quest
 from training.common import build
 from training.evaluation.idiom import PRIMARY, STS
 from training.idiom.train import IdiomTrainee
-from training.normalization.__main__ import main as normalization
 from training.recipes.recipe import task_names
 from training.summarization.__main__ import main as summarization
 
@@ -62,7 +61,9 @@ def runs(corpus: Path, semeval: Path, tmp_path_factory: pytest.TempPathFactory) 
     acronyms, questions = write_acronyms(root / "acronyms"), write_questions(root / "questions/data")
     tagging: dict[str, Any] = dict(data=corpus, epochs=1, batch=8, corpora="psytar", decode="paper")
     relating: dict[str, Any] = dict(data=corpus, objective="cldr", epochs=1, batch=8, teaching=0.0)
-    coding: dict[str, Any] = dict(data=mentions / "data", terms=mentions / "terms.tsv", epochs=1)
+    coding: dict[str, Any] = dict(
+        data=mentions / "data", terms=str(mentions / "terms.tsv"), epochs=1, trained="context", batch=32
+    )
     expanding: dict[str, Any] = dict(
         data=acronyms, corpora="sdu22_scientific", objective="m", layers=1, epochs=1, rank=2, pieces=64,
     )  # fmt: skip
@@ -76,7 +77,7 @@ def runs(corpus: Path, semeval: Path, tmp_path_factory: pytest.TempPathFactory) 
         patch.setattr(IdiomTrainee, "validate", lambda self, number: {PRIMARY: 0.1 * number, STS: 0.5})
         yield {
             "ner": lambda base, **more: made("ner", base=base, **tagging | plain | more),
-            "normalization": lambda base, **more: normalization(base=base, **coding | plain | more),
+            "normalization": lambda base, **more: made("normalization", base=base, **coding | plain | more),
             "relation": lambda base, **more: made("relation", base=base, **relating | plain | more),
             "acronym": lambda base, **more: made("acronym", base=base, **expanding | plain | more),
             "idiom": lambda base, **more: made("idiom", base=base, **comparing | plain | more),

@@ -40,15 +40,19 @@ def build_release(
     root: Path,
     reference: TextsOf | None = None,
     device: torch.device | str = "cpu",
+    chosen: Callable[[Any], dict[str, Any]] | None = None,
 ) -> Release:
     """Loads the files as a release is loaded, in 32 bits on `device`, records the canary answers, evaluates,
     where `scores` is not None, and builds the release under `root`. The texts of `reference` are those that
-    later ones are compared with.
+    later ones are compared with. `chosen` sets and measures further options of the loaded model, and returns
+    their entries of the configuration.
     """
     stated = {"task": task, "kind": kind, "base": base, "base_sha256": base_sha256}
     draft = _draft(directory, stated | {"configuration": configuration}, training_data, canary)
     drafted = Release(directory, draft, version_of(manifest_bytes(draft)))
     model = model_class(task).load(drafted, device=str(device))
+    if chosen is not None:
+        draft = draft.model_copy(update={"configuration": configuration | chosen(model)})
     if reference is not None:
         made = reference_of(task, model, reference.made_from, reference.texts)
         (directory / REFERENCE).write_text(made.model_dump_json() + "\n", encoding="utf-8")

@@ -93,7 +93,7 @@ def test_a_gpu_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
     assert device_of("auto") == torch.device("cuda")
 
 
-@pytest.mark.parametrize("task", ["acronym", "normalization", "summarization"])
+@pytest.mark.parametrize("task", ["summarization"])
 def test_a_release_is_not_written_beside_the_bundled_one_unless_that_is_asked_for(
     task: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

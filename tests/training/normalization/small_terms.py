@@ -9,9 +9,8 @@ from models.encoder.model import Encoder
 from models.terminology import Term
 from training.common.codings.split import Split, pts_by_term
 from training.common.corpora import GoldCoding
-from training.normalization.network import Encoders
 from training.normalization.settings import Settings
-from training.normalization.trainer import RefiningTrainee
+from training.normalization.train import RefiningTrainee
 
 TERMS = [
     Term("insomnia", "Insomnia", "-"),
@@ -39,6 +38,7 @@ GOLDS = [
 
 def settings(**changes: Any) -> Settings:
     small: dict[str, Any] = {
+        "trained": "context",
         "epochs": 2,
         "lr": 3e-3,
         "batch": 4,
@@ -49,9 +49,9 @@ def settings(**changes: Any) -> Settings:
 
 
 def trainee_of(base: str, valid: list[GoldCoding] | None = None, **changes: Any) -> RefiningTrainee:
-    encoder = Encoder.load(base, max_pieces=32)
+    isolated = Encoder.load(base, max_pieces=32)
     split = Split(GOLDS, GOLDS[:8] if valid is None else valid, [])
-    return RefiningTrainee(settings(**changes), Encoders(encoder, encoder), TERMS, split)
+    return RefiningTrainee(settings(base=base, **changes), isolated, TERMS, split)
 
 
 def write_corpus(folder: Path) -> Path:

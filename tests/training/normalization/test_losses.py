@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from training.normalization.losses import cosine_embedding, softmax_loss
+from training.normalization.isolated import softmax_loss
+from training.normalization.network import cosine_embedding
 
 
 def test_the_cosine_embedding_loss_is_that_of_the_paper() -> None:

@@ -9,8 +9,9 @@ from typer.testing import CliRunner
 
 from models.releases.manifest import Release
 from models.releases.store import open_release
-from tests.models import tiny
+from tests.models import tiny as tiny_models
 from tests.training.idiom.conftest import semeval
+from tests.training.normalization.small_terms import write_corpus
 from training.__main__ import app
 from training.common.corpora import ADE_NEGATIVES
 from training.ner import event_options
@@ -36,7 +37,7 @@ def release_of(root: Path, task: str) -> Release:
 
 @pytest.mark.slow
 def test_the_recipe_of_idiom_makes_a_release_from_nothing(semeval: Path, tmp_path: Path) -> None:
-    base = tiny.bert(tmp_path / "base")
+    base = tiny_models.bert(tmp_path / "base")
     given = ["idiom", "--data", semeval, "--output", tmp_path, "--set", f"base={base}", "--set", "limit=4"]
     code, said = run(*given, "--set", "epochs=1", "--run", tmp_path / "run")
     assert code == 0
@@ -75,7 +76,13 @@ def test_the_recipe_of_ner_makes_a_release_from_nothing_and_makes_it_again(
 ) -> None:
     """All its stages, each of one epoch over a few texts."""
     monkeypatch.setattr(event_options, "gold_texts", lambda *named: gold_texts(*named)[:20])
-    given = [f"base={tiny.bert(tmp_path / 'base')}", "limit=5", "epochs=1", "teaching=0.01", "negatives=2"]
+    given = [
+        f"base={tiny_models.bert(tmp_path / 'base')}",
+        "limit=5",
+        "epochs=1",
+        "teaching=0.01",
+        "negatives=2",
+    ]
     more = [part for one in given for part in ("--set", one)]
     code, said = run("ner", "--data", corpus, "--output", tmp_path, "--run", tmp_path / "run", *more)
     assert code == 0
@@ -92,3 +99,38 @@ def test_the_recipe_of_ner_makes_a_release_from_nothing_and_makes_it_again(
     again = release_of(tmp_path / "again", "ner")
     assert again.manifest.configuration["like"] == release.version
     assert again.manifest.files == release.manifest.files
+
+
+@pytest.mark.slow
+def test_a_release_of_normalization_begins_with_another_and_gets_other_terms(tmp_path: Path) -> None:
+    """The recipe from nothing over a few terms; its release, made again without any corpus."""
+    folder, base = write_corpus(tmp_path), tiny_models.bert(tmp_path / "base")
+    terms, data = folder / "terms.tsv", folder / "data"
+    given = ["normalization", "--data", data, "--set", f"base={base}", "--set", f"terms={terms}"]
+    code, _ = run(*given, "--set", "limit=4", "--set", "epochs=1", "--output", tmp_path / "first")
+    assert code == 0
+    first = release_of(tmp_path / "first", "normalization")
+    code, _ = run(
+        *given, "--set", "epochs=0", "--set", f"start={first.path}", "--output", tmp_path / "second"
+    )
+    assert code == 0
+    trained = release_of(tmp_path / "second", "normalization").manifest.configuration["training"]
+    # No path of this machine.
+    assert (trained["start"], trained["terms"]) == (first.version, "terms.tsv")
+    terms.write_text("llt\tpt\tsoc\nsore\tPain\t-\nfit\tSeizure\t-\n", encoding="utf-8")
+    code, said = run("refresh", first.path, "--output", tmp_path / "other")
+    assert code == 2 and "--data is needed" in said
+    code, _ = run("refresh", first.path, "--terms", terms, "--output", tmp_path / "other")
+    assert code == 0
+    other = release_of(tmp_path / "other", "normalization").manifest
+    assert (other.configuration["terms"], other.configuration["like"], other.scores) == (
+        2 + 2,
+        first.version,
+        [],
+    )
+
+
+def test_only_a_release_of_normalization_gets_other_terms(tiny: dict[str, Release], tmp_path: Path) -> None:
+    code, said = run("refresh", tiny["ner"].path, "--terms", tmp_path)
+    assert code == 2
+    assert "a release of ner has no terminology" in said

@@ -28,7 +28,6 @@ from training.evaluation.reference import read_texts
 from training.ner import assemble as assemble_ner
 from training.ner.data import read
 from training.ner.settings import Settings
-from training.normalization.__main__ import main as train_normalization
 from training.normalization.data import read as read_codes
 from training.teaching.markup import Mark
 from training.teaching.reviewed import read_reviewed, reviewed_codings
@@ -141,11 +140,11 @@ def test_a_run_is_not_continued_with_other_reviews(corpus: Path, reviews: Path, 
     folder = write_corpus(tmp_path)
     options: dict[str, Any] = {
         "data": folder / "data", "output": tmp_path, "base": settings.base, "epochs": 1,
-        "terms": folder / "terms.tsv", "taught": False, "run": tmp_path / "normalization",
+        "terms": str(folder / "terms.tsv"), "run": tmp_path / "normalization",
     }  # fmt: skip
-    train_normalization(**options)
+    made("normalization", **options)
     with pytest.raises(CheckpointError, match="other settings"):
-        train_normalization(reviews=reviews, **options)
+        made("normalization", reviews=reviews, **options)
 
 
 @pytest.mark.slow
@@ -155,10 +154,8 @@ def test_both_programs_train_with_a_file_of_reviews_and_name_it(
     base = tiny.bert(tmp_path / "base")
     made("ner", data=corpus, output=tmp_path, base=base, epochs=2, batch=4, reviews=reviews)
     folder = write_corpus(tmp_path)
-    options: dict[str, Any] = {"epochs": 1, "terms": folder / "terms.tsv"}
-    train_normalization(
-        data=folder / "data", output=tmp_path, base=base, reviews=reviews, taught=False, **options
-    )
+    options: dict[str, Any] = {"epochs": 1, "terms": str(folder / "terms.tsv")}
+    made("normalization", data=folder / "data", output=tmp_path, base=base, reviews=reviews, **options)
     for task in ("ner", "normalization"):
         (path,) = (tmp_path / task).iterdir()
         named = [source.name for source in open_release(path).manifest.training_data]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from training.common.codings.split import right_terms
@@ -53,16 +53,3 @@ def draws(
             [right for _, right in kept],
             [right <= removed for _, right in kept],
         )
-
-
-def shares(nil: Iterable[bool], right: Iterable[bool], missing: Iterable[bool]) -> dict[str, float]:
-    """Of missing concepts the share that becomes NIL; of known ones the share that does, and of the known
-    ones that are coded right.
-    """
-    rows = list(zip(nil, right, missing, strict=True))
-    parts: dict[str, list[bool]] = {
-        "nil_of_missing": [bool(n) for n, _, missing in rows if missing],
-        "known_lost": [bool(n) for n, _, missing in rows if not missing],
-        "right_lost": [bool(n) for n, good, missing in rows if good and not missing],
-    }
-    return {name: round(sum(part) / max(1, len(part)), 4) for name, part in parts.items()}

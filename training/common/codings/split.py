@@ -103,23 +103,6 @@ def extended(split: Split, more: Sequence[GoldCoding], by_term: Mapping[str, set
     return split._replace(train=[*split.train, *_without(more, terms, held, by_term)])
 
 
-def listed(split: Split, by_term: Mapping[str, set[str]]) -> dict[str, dict[str, int]]:
-    """For each part the numbers of rows, mention strings, drugs, preferred terms, and rows with a preferred
-    term that does not occur in training.
-    """
-    trained = {pt for g in split.train for pt in _groups(g, by_term)}
-    return {
-        name: {
-            "rows": len(part),
-            "mentions": len({mention_key(g.mention) for g in part}),
-            "drugs": len({g.drug.lower() for g in part}),
-            "terms": len({pt for g in part for pt in _groups(g, by_term)}),
-            "unseen": sum(not _groups(g, by_term) & trained for g in part),
-        }
-        for name, part in split._asdict().items()
-    }
-
-
 @cache
 def query(gold: GoldCoding) -> Query:
     """The mention in its sentence, or alone where the sentence does not contain it literally."""

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from models.types import Query
 from tests.training.normalization.small_terms import BY_TERM, TERMS, gold
-from training.common.codings.split import Split, heldout_split, listed, mention_key, query, right_terms
+from training.common.codings.split import heldout_split, mention_key, query, right_terms
 from training.common.corpora import CorpusError, GoldCoding
 
 rows = st.builds(
@@ -63,15 +63,6 @@ def test_a_preferred_term_is_held_out_under_all_its_names() -> None:
             pt for g in split.train for pt in right_terms(g, BY_TERM)
         }
         assert not [g for g in split.train if right_terms(g, BY_TERM) & held]
-
-
-def test_rows_mentions_drugs_and_terms_of_each_part_are_counted() -> None:
-    split = Split([gold("x", "pain")], [gold("Y y", "aches")], [gold("z", "rash"), gold("z ", "rash", "B")])
-    assert listed(split, BY_TERM) == {
-        "train": {"rows": 1, "mentions": 1, "drugs": 1, "terms": 1, "unseen": 0},
-        "valid": {"rows": 1, "mentions": 1, "drugs": 1, "terms": 1, "unseen": 0},
-        "test": {"rows": 2, "mentions": 1, "drugs": 2, "terms": 1, "unseen": 2},
-    }
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from models.terminology import Term
 from models.types import Candidate, Coding, Query
-from training.common.codings.removed_terms import draws, half_of, shares
+from training.common.codings.removed_terms import draws, half_of
 from training.common.codings.split import pts_by_term
 from training.common.corpora import GoldCoding
 from training.evaluation.coding import removed_terms
@@ -39,11 +39,6 @@ def test_a_mention_with_several_terms_is_missing_only_without_all_of_them() -> N
     gold = GoldCoding("both", "both", "d", names)
     (draw,) = draws([gold], pts_by_term(TERMS), "test", 1)
     assert draw.mentions == [], "some of its terms are left, so neither"
-
-
-def test_shares_count_missing_and_known_concepts_apart() -> None:
-    nil, right, missing = [True, False, True, False], [False, False, True, True], [True, True, False, False]
-    assert shares(nil, right, missing) == {"nil_of_missing": 0.5, "known_lost": 0.5, "right_lost": 0.5}
 
 
 class Names:

@@ -8,27 +8,16 @@ import math
 import numpy as np
 import pytest
 import torch
-from torch.nn.functional import normalize
 
 from models.encoder.model import Encoder
 from models.encoder.weights import merge_adapter
 from models.terminology import Term
-from tests.training.normalization.small_terms import TERMS
 from training.common.adapter import quantized
-from training.common.codings.split import Split
 from training.common.corpora import GoldCoding
 from training.common.loop import TrainingLoop
-from training.normalization.phrases.lay import (
-    KEPT,
-    TEMPERATURE,
-    Phrase,
-    PhraseTrainee,
-    TrainingPhrase,
-    distinct,
-    entries,
-    taught_phrases,
-)
-from training.teaching.readers import phrases
+from training.normalization.data import Phrase
+from training.normalization.isolated import KEPT, TEMPERATURE, PhraseTrainee
+from training.normalization.settings import Settings
 
 INSOMNIA = [Term(name, "Insomnia", "Psychiatric disorders") for name in ("Insomnia", "Sleeplessness")]
 NAUSEA = [Term(name, "Nausea", "Gastrointestinal disorders") for name in ("Nausea", "Feeling sick")]
@@ -44,16 +33,8 @@ def trainee(base: str, epochs: int) -> PhraseTrainee:
     encoder = Encoder.load(base, max_pieces=32)
     own = Encoder(copy.deepcopy(encoder.model), encoder.tokenizer, encoder.max_pieces)
     valid = [GoldCoding("could not sleep", "", "", ("Insomnia",))]
-    return PhraseTrainee(own, [*INSOMNIA, *NAUSEA], DATA, valid, epochs, "float32", 1)
-
-
-def test_only_phrases_that_are_not_held_out_and_whose_term_is_known_are_taught() -> None:
-    psytar = [GoldCoding("Awake!", "", "", ("sleeplessness",)), GoldCoding("odd", "", "", ("unknown",))]
-    taught = taught_phrases(Split(psytar, [], []), INSOMNIA)
-    assert Phrase("awake!", "Insomnia") in taught
-    assert {p.pt for p in taught} == {"Insomnia"} and len(taught) == len(set(taught)) > 5
-    held_out = {p.mention.lower() for p in phrases("held_out")}
-    assert not held_out & {p.words for p in taught}
+    settings = Settings(base=base, epochs=epochs, precision="float32", seed=1)
+    return PhraseTrainee(own, [*INSOMNIA, *NAUSEA], DATA, valid, settings)
 
 
 def test_a_phrase_is_never_its_own_name(tiny_bert: str) -> None:
@@ -95,9 +76,9 @@ def test_all_names_of_the_right_term_are_right_but_the_one_that_is_learned(tiny_
     learner = trainee(tiny_bert, 1)
     learner._vectors = torch.eye(4, learner.encoder.dimension)
     words = torch.eye(4, learner.encoder.dimension)[:2]
-    name = TrainingPhrase("insomnia", "Insomnia", 0)
+    name = Phrase("insomnia", "Insomnia", 0)
     pts = np.array([learner._pt_ids["Insomnia"]] * 2)
-    own = learner._over_names(words, [name, TrainingPhrase("wide awake", "Insomnia")], pts)
+    own = learner._over_names(words, [name, Phrase("wide awake", "Insomnia")], pts)
     # The first has three names that count, all as far from it, of which one is right; the second is a name.
     expected = (math.log(3) + math.log(1 + 2 / (math.exp(1 / TEMPERATURE) + 1))) / 2
     assert own.item() == pytest.approx(expected, abs=1e-4)
@@ -112,22 +93,3 @@ def test_the_same_seed_gives_the_same_weights(tiny_bert: str) -> None:
         for a, b in zip(one.weights(), other.weights(), strict=True)
         for name in a
     )
-
-
-def test_terms_of_the_small_corpus_have_phrases() -> None:
-    assert taught_phrases(Split([], [], []), TERMS)
-
-
-def test_a_phrase_that_is_hardly_another_text_is_not_searched() -> None:
-    vectors = normalize(torch.tensor([[1.0, 0.1], [0.0, 1.0], [0.1, 1.0], [1.0, 1.0]]))
-    assert distinct(vectors, torch.tensor([[1.0, 0.0]])) == [1, 3]
-
-
-def test_phrases_that_are_searched_keep_their_term_and_vector(tiny_bert: str) -> None:
-    encoder = Encoder.load(tiny_bert, max_pieces=32)
-    found = entries(encoder, [*INSOMNIA, *NAUSEA])
-    taught = taught_phrases(Split([], [], []), [*INSOMNIA, *NAUSEA])
-    assert set(zip(found.texts, found.pts, strict=True)) <= set(taught)
-    assert {"Insomnia", "Nausea"} >= set(found.pts) and found.penalty == 0.05
-    assert isinstance(found.vectors, torch.Tensor)
-    assert torch.allclose(found.vectors, encoder.embed(found.texts), atol=1e-5)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from models.encoder.model import Encoder
 from models.normalization.model import NormalizationModel
 from models.terminology import Term
 from training.common import UserError
@@ -19,10 +20,8 @@ from training.common.batching import length_batches
 from training.common.codings.split import Split, pts_by_term, query, right_terms
 from training.common.corpora import GoldCoding
 from training.common.loop import Trainee, steps_of
-from training.normalization.data import Example, examples
-from training.normalization.losses import cosine_embedding
-from training.normalization.network import Encoders, RefiningNetwork
-from training.normalization.sampling import random_negatives
+from training.normalization.data import Example, examples, negative
+from training.normalization.network import RefiningNetwork, cosine_embedding
 from training.normalization.settings import Settings
 
 #: Batches out of which sentences of similar length are put together.
@@ -39,7 +38,7 @@ class RefiningTrainee(Trainee):
     def __init__(
         self,
         settings: Settings,
-        encoders: Encoders,
+        isolated: Encoder,
         terms: Sequence[Term],
         split: Split,
         device: torch.device | str = "cpu",
@@ -47,7 +46,7 @@ class RefiningTrainee(Trainee):
         """Raises UserError where no training mention can be learned from, or no term is wrong for one."""
         torch.manual_seed(settings.seed)
         self.settings, self.device, self.epochs = settings, torch.device(device), settings.epochs
-        self.network = RefiningNetwork(encoders, terms, settings, self.device)
+        self.network = RefiningNetwork(isolated, terms, settings, self.device)
         self.validation = split.valid
         data = examples(split.train, terms, self.network.context)
         # A mention without context has nothing to train, as S_isolated is frozen.
@@ -70,9 +69,9 @@ class RefiningTrainee(Trainee):
 
     def epoch(self, number: int) -> dict[str, float]:
         rng = random.Random(self.settings.seed * SEED_STEP + number)
-        negatives = random_negatives(self.data, len(self.network.terms), rng)
+        pairs = [(e, negative(e, len(self.network.terms), rng)) for e in self.data]
         batches = length_batches(
-            list(zip(self.data, negatives, strict=True)),
+            pairs,
             size=self.settings.batch,
             pool=POOL,
             length=lambda pair: len(pair[0].pieces or ()),
@@ -81,12 +80,7 @@ class RefiningTrainee(Trainee):
         return self.one_pass(batches, lambda batch: self.loss(batch, rng), number)
 
     def validate(self, number: int) -> dict[str, float]:
-        """None where no validation mention has a term: then the last epoch is kept."""
-        by_term = pts_by_term(self.network.terms)
-        if not any(right_terms(gold, by_term) for gold in self.validation):
-            return {}
-        right, weight = accuracy(self.network.model(), self.validation)
-        return {"acc@1": right, "context weight": weight}
+        return accuracy(self.network.model(), self.validation)
 
     def loss(self, batch: Sequence[Pair], rng: random.Random) -> Tensor:
         """Of a batch of examples with their negatives; the positives are drawn here."""
@@ -95,13 +89,16 @@ class RefiningTrainee(Trainee):
         return cosine_embedding(refined, vectors(positives), vectors([row for _, row in batch]))
 
 
-def accuracy(model: NormalizationModel, golds: Sequence[GoldCoding]) -> tuple[float, float]:
-    """Share of mentions whose best preferred term is right, over those with a gold term that the terminology
-    contains; and the mean context weight of those with context.
+def accuracy(model: NormalizationModel, golds: Sequence[GoldCoding]) -> dict[str, float]:
+    """The share of mentions whose best preferred term is right, over those with a gold term that the
+    terminology contains, and the mean context weight of those with context; nothing without any: then the
+    last epoch is kept.
     """
     by_term = pts_by_term(model.terms)
     known = [(g, right) for g in golds if (right := right_terms(g, by_term))]
+    if not known:
+        return {}
     codings = model.predict([query(g) for g, _ in known])
     hits = sum(c.candidates[0].pt in right for c, (_, right) in zip(codings, known, strict=True))
     weights = [c.context_weight for c in codings if c.context_weight is not None]
-    return hits / max(1, len(known)), sum(weights) / max(1, len(weights))
+    return {"acc@1": hits / len(known)} | ({"context weight": sum(weights) / len(weights)} if weights else {})

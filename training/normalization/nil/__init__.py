@@ -1,1 +1,0 @@
-"""Calibration of NIL: the threshold, and the rule that is fitted on removed terms."""
