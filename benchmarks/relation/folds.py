@@ -93,7 +93,9 @@ def plain_scores(split: str, epochs: int, seed: int, data: Path) -> dict[str, fl
         corpora="ade", split=split, epochs=epochs, lr=2e-4, batch=24, seed=seed, precision=resolved("auto")
     )
     with tempfile.TemporaryDirectory() as folder:
-        tagger: Any = load(ner.make(settings, data, Path(folder)), dtype="float32").model
+        tagger: Any = load(
+            ner.make(settings, Place(data, Path(folder), device_of("auto"))), dtype="float32"
+        ).model
         tagger.lexicon = None
         return _rounded(evaluate("relation", EveryPair(tagger), "", data, split))
 

@@ -24,7 +24,6 @@ from tests.models.tiny_families import FAMILIES
 from tests.training.acronym.corpus import write_corpus as write_acronyms
 from tests.training.idiom.conftest import semeval
 from tests.training.normalization.small_terms import write_corpus as write_mentions
-from tests.training.recipes import runs as recipe_runs
 from tests.training.recipes.runs import made
 from tests.training.summarization.short_pairs import write_corpus as write_questions
 from training.common import build

@@ -109,7 +109,9 @@ class Run:
             save_file(space.adapter(), self.folder / ADAPTER)
             dense = space.dense.weight.detach().T.cpu()
             if space.heads is not None:
-                linear, event = (head.cpu().half().float() for head in space.heads)
+                linear, event = space.heads
+                for part in (linear, event):
+                    part.cpu().half().float()
                 head = TokenHead(*(t.detach().numpy() for t in (linear.weight, linear.bias)))
         spaces = EmbeddingSpaces(self._encoder(), np.ascontiguousarray(dense.numpy()))
         sentence_head = SentenceHead(event) if event is not None else None

@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -210,7 +210,7 @@ def with_words(
     valid = examples(corpus.valid, encoder)
     hidden = word_vectors(spaces, valid)
 
-    def score(name: str, value: float) -> float:
+    def score(name: str, value: Any) -> float:
         tried = replace(parts, voting=replace(parts.voting, **{name: value}))
         return mention_f1(tagged(tried, hidden, valid), valid)
 

@@ -49,7 +49,7 @@ def test_the_recipe_of_idiom_makes_a_release_from_nothing(semeval: Path, tmp_pat
 @pytest.mark.slow
 def test_the_recipe_of_relation_makes_a_release_from_nothing(corpus: Path, tmp_path: Path) -> None:
     """Of CLNER, then CLDR over it, in one command."""
-    given = [f"base={tiny.bert(tmp_path / 'base')}", "epochs=1", "teaching=0.0", "negatives=2"]
+    given = [f"base={tiny_models.bert(tmp_path / 'base')}", "epochs=1", "teaching=0.0", "negatives=2"]
     more = [part for one in given for part in ("--set", one)]
     code, said = run("relation", "--data", corpus, "--output", tmp_path, *more)
     assert code == 0
