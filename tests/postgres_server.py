@@ -45,16 +45,8 @@ def postgres() -> Iterator[str]:
         data, log = folder / "data", folder / "log"
         log.touch()
         init: list[str | Path] = [
-            tools / "initdb",
-            "-D",
-            data,
-            "-U",
-            "tester",
-            "--auth=trust",
-            "-E",
-            "UTF8",
-            "-N",
-        ]
+            tools / "initdb", "-D", data, "-U", "tester", "--auth=trust", "-E", "UTF8", "-N",
+        ]  # fmt: skip
         subprocess.run(init, user=user, cwd=folder, check=True, capture_output=True, timeout=START_SECONDS)
         port = _free_port()
         command: list[str | Path] = [tools / "postgres", "-D", data, "-p", str(port), "-k", folder, *OPTIONS]

@@ -227,32 +227,18 @@ def test_a_report_needs_only_id_and_text_and_unknown_fields_are_ignored() -> Non
 @pytest.mark.parametrize(
     "value",
     [
-        None,
-        b"",
-        b"not json",
-        b"\xff\xfe",
-        b"[]",
-        b"null",
-        b'"text"',
-        b'{"text": "no id"}',
-        b'{"id": "no text"}',
-        b'{"id": 7, "text": "number for an id"}',
-        b'{"id": "a", "text": 7}',
-        b'{"id": "a", "text": null}',
-        b'{"id": "", "text": "b"}',
-        b'{"id": " ", "text": "b"}',
-        b'{"id": "a\\u0000", "text": "b"}',
-        b'{"id": "a", "text": ""}',
-        b'{"id": "a", "text": " \\n\\t"}',
-        b'{"id": "a", "text": "lone \\ud83d surrogate"}',
+        None, b"", b"not json", b"\xff\xfe", b"[]", b"null", b'"text"', b'{"text": "no id"}',
+        b'{"id": "no text"}', b'{"id": 7, "text": "number for an id"}', b'{"id": "a", "text": 7}',
+        b'{"id": "a", "text": null}', b'{"id": "", "text": "b"}', b'{"id": " ", "text": "b"}',
+        b'{"id": "a\\u0000", "text": "b"}', b'{"id": "a", "text": ""}',
+        b'{"id": "a", "text": " \\n\\t"}', b'{"id": "a", "text": "lone \\ud83d surrogate"}',
         b'{"id": "a", "text": "b", "created_at": "yesterday"}',
-        b'{"id": "a", "text": "b", "created_at": true}',
-        b'{"id": "a", "text": "b"',
+        b'{"id": "a", "text": "b", "created_at": true}', b'{"id": "a", "text": "b"',
         b'{"id": "a", "text": "raw \x00 control"}',
         orjson.dumps({"id": "a", "text": "x" * (MAX_TEXT + 1)}),
         orjson.dumps({"id": "x" * 257, "text": "b"}),
     ],
-)
+)  # fmt: skip
 def test_bytes_that_are_not_a_report_are_refused_in_one_short_line(value: bytes | None) -> None:
     with pytest.raises(BadRecord) as caught:
         decode(Report, value)

@@ -9,12 +9,11 @@ import typer
 from typer.testing import CliRunner
 
 from benchmarks.speed import encoder as speed
-from benchmarks.speed.__main__ import PARTS, main, measured
+from benchmarks.speed.__main__ import main, measured
 from benchmarks.speed.passes import noted
 from benchmarks.speed.timing import by_turns, chunks, side_by_side
 from models.encoder.model import Encoder
 from models.encoder.packed.bert import ROWS
-from tests.docs.documents import ROOT
 
 APP = typer.Typer()
 APP.command()(main)
@@ -99,10 +98,3 @@ def test_without_a_kafka_a_part_is_left_out_with_the_reason(
     ((name, figures),) = measured(["framework"], tmp_path, quick=True)
     assert name == "framework"
     assert "java" in figures["left_out"]
-
-
-def test_make_bench_runs_all_parts() -> None:
-    lines = (ROOT / "Makefile").read_text(encoding="utf-8").splitlines()
-    (command,) = [line.strip() for line in lines if "benchmarks.speed" in line]
-    assert command == "$(BIN)/python -m benchmarks.speed --data $(DATA) $(ARGS)"
-    assert len(PARTS) == 7

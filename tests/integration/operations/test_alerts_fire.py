@@ -31,12 +31,9 @@ SHORTER = {
 LETTERS = 101
 WITHIN_S = 40.0
 NEW = (
-    "pv_lag_seconds",
-    "pv_seconds_since_progress",
-    "pv_rebalances",
-    "pv_seconds_since_assign",
+    "pv_lag_seconds", "pv_seconds_since_progress", "pv_rebalances", "pv_seconds_since_assign",
     "pv_dead_letters_w",
-)
+)  # fmt: skip
 
 
 def shorter_rules() -> list[dict[str, Any]]:

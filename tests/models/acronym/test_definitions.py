@@ -98,20 +98,23 @@ def test_a_word_in_brackets_behind_a_known_short_form_is_rarely_its_definition()
     assert definitions("computed tomography (CT)", known) == {"CT": "computed tomography"}
 
 
-def test_how_a_drug_is_taken_is_no_short_form_of_its_name() -> None:
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Prednisone (PO), promethazine (PRN), carbamazepine (CR), KCl PO PRN.", {}),
+        ("complete response (CR), creatinine (CR)", {"CR": "complete response"}),
+        ("creatinine (CR)", {"CR": "creatinine"}),
+        ("carbamazepine controlled-release (CR)", {"CR": "controlled-release"}),
+        # With the dose.
+        ("Pantoprazole 40 mg oral (PO), prednisone by mouth (PO), KCl PO.", {}),
+        ("Promethazine 25 mg as needed (PRN), then tramadol PRN.", {}),
+        ("Rapamycin/sirolimus (SR)", {"SR": "Rapamycin/sirolimus"}),
+    ],
+)
+def test_how_a_drug_is_taken_is_no_short_form_of_its_name(text: str, expected: dict[str, str]) -> None:
     """Each later PO and PRN was read as the drug, and suspected."""
     known = {"PO": ("by mouth",), "PRN": ("as needed",), "CR": ("controlled release", "creatinine")}
-    assert definitions("Prednisone (PO), promethazine (PRN), carbamazepine (CR), KCl PO PRN.", known) == {}
-    assert definitions("complete response (CR), creatinine (CR)", known) == {"CR": "complete response"}
-    assert definitions("creatinine (CR)", known) == {"CR": "creatinine"}
-    assert definitions("carbamazepine controlled-release (CR)", known) == {"CR": "controlled-release"}
-
-
-def test_how_a_dose_of_a_drug_is_taken_is_no_short_form_of_it() -> None:
-    known = {"PO": ("by mouth",), "PRN": ("as needed",)}
-    assert definitions("Pantoprazole 40 mg oral (PO), prednisone by mouth (PO), KCl PO.", known) == {}
-    assert definitions("Promethazine 25 mg as needed (PRN), then tramadol PRN.", known) == {}
-    assert definitions("Rapamycin/sirolimus (SR)", known) == {"SR": "Rapamycin/sirolimus"}
+    assert definitions(text, known) == expected
 
 
 def test_definitions_of_a_text_without_white_space_take_linear_time() -> None:
@@ -198,15 +201,9 @@ def test_initials_of_a_person_parts_of_an_ecg_and_numbers_are_none(text: str, ex
 def test_what_follows_a_short_form_may_decide_its_long_form(text: str, expected: str | None) -> None:
     short_form = text.split(maxsplit=1)[0].rstrip(":")
     known = [
-        expected or "",
-        "systolic blood pressure",
-        "heart rate",
-        "respiratory rate",
-        "creatine kinase",
-        "mental status",
-        "physical examination",
-        "discontinue",
-    ]
+        expected or "", "systolic blood pressure", "heart rate", "respiratory rate",
+        "creatine kinase", "mental status", "physical examination", "discontinue",
+    ]  # fmt: skip
     assert long_form_by_next(text, Span(0, len(short_form)), short_form, known) == expected
     assert long_form_by_next(text, Span(0, len(short_form)), short_form, ["hour"]) is None
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from models.acronym.acronym_encoder import Vectors
-from models.acronym.m_network import Head, HeadConfig, MNetwork, pad_features, texts_of, vector_rows
+from models.acronym.m_network import Head, HeadConfig, MNetwork, texts_of, vector_rows
 from models.acronym.questions import MarkedText, Question
 from models.acronym.surface_features import NAMES
 from models.encoder.model import Encoder
@@ -119,11 +119,6 @@ def test_a_long_form_alone_is_compared_with_the_sentence_and_the_near_pieces() -
         head.alone.copy_(torch.tensor([4.0, 1.5]))
     energies = head(Vectors(mean, near), rows, torch.zeros(0))
     assert energies.tolist() == [[-4.0, -1.5]]
-
-
-def test_features_are_padded_with_zeros() -> None:
-    row = [1.0] * len(NAMES)
-    assert pad_features([[row], [row, row]]).sum(-1).tolist() == [[len(NAMES), 0], [len(NAMES)] * 2]
 
 
 def test_without_questions_there_are_no_scores(encoder: Encoder) -> None:

@@ -97,16 +97,9 @@ def test_a_chosen_column_that_is_not_there_is_an_error_of_the_user() -> None:
 
 def test_every_line_of_a_damaged_csv_is_read_or_refused_with_its_reason() -> None:
     lines = [
-        b"id,text",
-        "1,Übel".encode(),
-        b"2,too,many",
-        b"3",
-        b'4,"open',
-        b"5,hives",
-        b"6,nul\0",
-        b"7,\xff\xfe",
-        "8,é".encode(),
-    ]
+        b"id,text", "1,Übel".encode(), b"2,too,many", b"3", b'4,"open', b"5,hives", b"6,nul\0",
+        b"7,\xff\xfe", "8,é".encode(),
+    ]  # fmt: skip
     rows = rows_of(b"\n".join(lines))
     assert [(row.number, row.content and row.content["id"]) for row in rows] == [
         (2, "1"), (3, None), (4, None), (5, None), (6, "5"), (7, None), (8, None), (9, "8"),

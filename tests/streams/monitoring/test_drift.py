@@ -121,6 +121,12 @@ async def test_an_index_ends_when_the_window_holds_too_few_scores_again(live: Lo
     assert series()["pv_drift_psi", "found"] > 0.25
 
 
+async def test_records_that_another_release_has_answered_are_left_out(live: Loaded) -> None:
+    older = replace(live, version="000000000000")
+    await offered(Drift("ner", 1.0, now, 1), processed(AT_LEAST, LONG, older), live)
+    assert [s for f in metrics.DRIFT_RECORDS.collect() for s in f.samples] == []
+
+
 async def test_the_window_begins_empty_with_another_release_and_ends_without_a_reference(
     live: Loaded,
 ) -> None:
@@ -133,13 +139,6 @@ async def test_the_window_begins_empty_with_another_release_and_ends_without_a_r
     assert metrics.DRIFT_RECORDS.labels("ner")._value.get() == 5
     old = replace(live, version="000000000000", reference=None)
     await offered(measured, processed(AT_LEAST, LONG, old), old)
-    assert [s for f in metrics.DRIFT_RECORDS.collect() for s in f.samples] == []
-
-
-async def test_records_that_another_release_has_answered_are_left_out(live: Loaded) -> None:
-    measured = Drift("ner", 1.0, now, 1)
-    older = replace(live, version="000000000000")
-    await offered(measured, processed(AT_LEAST, LONG, older), live)
     assert [s for f in metrics.DRIFT_RECORDS.collect() for s in f.samples] == []
 
 

@@ -133,16 +133,11 @@ def test_a_process_that_is_to_end_while_it_infers_counts_only_if_it_does_not_ret
 @pytest.mark.parametrize(
     "content",
     [
-        b"",
-        b"\0" * 4096,
-        b"{",
-        b"null",
-        b"[1]\n",
-        b'[[["ner","posts",0,0,1760000000.0',
+        b"", b"\0" * 4096, b"{", b"null", b"[1]\n", b'[[["ner","posts",0,0,1760000000.0',
         b'[[["ner","posts",0,"0",1.0],0]]\n',
     ],
     ids=repr,
-)
+)  # fmt: skip
 def test_a_file_that_the_end_of_the_machine_has_damaged_is_ignored_and_removed(
     folder: Path, own: InFlight, content: bytes
 ) -> None:

@@ -97,13 +97,9 @@ async def test_where_ids_come_again_the_order_counts() -> None:
 async def test_what_no_report_can_be_is_malformed_and_what_has_no_text_is_filtered() -> None:
     malformed, filtered = outcome("malformed"), outcome("filtered")
     bad: list[Item] = [
-        post(""),
-        post("i" * 257),
-        post("a\nb"),
-        post("a", "x" * (MAX_TEXT + 1)),
-        Deletion(""),
+        post(""), post("i" * 257), post("a\nb"), post("a", "x" * (MAX_TEXT + 1)), Deletion(""),
         post("a", "half \ud83d"),
-    ]
+    ]  # fmt: skip
     delivery = KeptDelivery()
     blank = [post("b", " "), post("c", "my cat")]
     await runner(Scripted(step(*bad, *blank, malformed=2)), delivery, intake=Hashing()).run()

@@ -104,14 +104,9 @@ async def test_a_line_that_takes_the_text_away_deletes_the_report(tmp_path: Path
 async def test_lines_that_are_no_report_are_counted_and_left_out(tmp_path: Path) -> None:
     file = tmp_path / "posts.jsonl"
     bad = [
-        b"{",
-        b"[]",
-        b'{"id": "a"}',
-        b'{"text": "a"}',
-        b'{"deleted": true}',
-        b"\xff",
+        b"{", b"[]", b'{"id": "a"}', b'{"text": "a"}', b'{"deleted": true}', b"\xff",
         b'{"id": "a", "text": 5}',
-    ]
+    ]  # fmt: skip
     large = line(3, text="x" * (MAX_LINE + 10))
     file.write_bytes(b"\n".join(bad) + b"\n\n" + large + line(1))
     before = malformed()
