@@ -86,7 +86,7 @@ train: install-dev ## the bundled releases, from the corpora in DATA
 	$(BIN)/python -m training relation --data $(DATA) --output runs
 	$(BIN)/python -m training normalization --data $(DATA) --output runs
 	$(BIN)/python -m training acronym --data $(DATA) --output runs
-	$(BIN)/python -m training.summarization --data $(DATA) --output runs --extractive
+	$(BIN)/python -m training summarization --data $(DATA) --output runs
 
 clean: ## remove .venv and caches
 	rm -rf .venv .venv-* build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -38,7 +38,7 @@ loaded = [load(open_release(path)) for path in folders]  # runs each on its cana
 others = {"transformers", "huggingface_hub", "peft", "sklearn", "pandas"}
 print(len(loaded), sorted(others & set(sys.modules)))
 import training.acronym.release, training.idiom.release, training.ner.assemble
-import training.normalization.task, training.relation.release, training.summarization.assemble
+import training.normalization.task, training.relation.release, training.summarization.release
 others = {"transformers", "huggingface_hub", "peft", "pytorch_metric_learning", "rouge_score"}
 print(sorted(others & set(sys.modules)))
 """

@@ -20,7 +20,6 @@ from tests.programs import programs
 
 pytestmark = pytest.mark.slow
 PROGRAMS = [*programs("training"), *programs("benchmarks"), "docs.generate"]
-TRAINING = [f"training.{task}" for task in ("normalization", "summarization")]
 NUMBERS = (int, float, int | None, float | None)
 
 
@@ -86,13 +85,3 @@ def test_a_word_for_a_number_and_data_that_are_not_there_end_with_exit_code_2(
             assert parsed(program, option, "nosuch") == 2, option
         if option == "--data" and program != "benchmarks.speed":
             assert parsed(program, option, str(tmp_path / "none")) == 2
-
-
-@pytest.mark.parametrize("program", TRAINING)
-def test_a_name_that_is_none_ends_with_exit_code_2(program: str, tmp_path: Path) -> None:
-    """Of corpora, releases and files; `--output` and `--run` are made."""
-    given = ("--data", str(tmp_path), "--output", str(tmp_path / "runs"))
-    for option, kind in options(program):
-        if kind not in (bool, *NUMBERS) and option not in ("--data", "--output", "--run"):
-            assert parsed(program, *given, option, "nosuch") == 2, option
-    assert not (tmp_path / "runs").exists()

@@ -15,15 +15,14 @@ from pydantic import TypeAdapter
 
 from models.encoder.model import Encoder, encoder_of
 from models.releases.manifest import Release
-from models.summarization.files import CHANGED, DECODER, FOCUS_RANKER, WORDS
-from models.summarization.medical_entities import OwnRecogniser, named_in, word_keys
+from models.summarization.files import CHANGED, FOCUS_RANKER
+from models.summarization.medical_entities import OwnRecogniser, named_in
 from models.summarization.sentence_selection import candidate_sentences
-from models.tables import read_tsv
 from models.text import readable, without_filler
 from models.types import ShortQuestion
 
 if TYPE_CHECKING:
-    from models.summarization.decoding.generation import Summary, Writer
+    from models.summarization.decoder import Summary, Writer
     from models.summarization.extraction.extractor import Extractor
 
 
@@ -39,21 +38,16 @@ class SummarizationModel:
         encoder: Encoder,
         writer: Writer | None = None,
         recogniser: OwnRecogniser | None = None,
-        known_words: frozenset[str] | None = None,
         extractor: Extractor | None = None,
     ) -> None:
         """`encoder` gives the sentence vectors: a base model. Without a writer all answers are extractive; a
         writer needs a `recogniser`, else ValueError.
-
-        `known_words` (as `word_keys`) may be written although the text does not have them; None: any word
-        may. A decoder of word pieces can compose a word that does not exist, which no recogniser would mark.
         Without an `extractor` an extractive answer is a whole sentence.
         """
         if writer is not None and recogniser is None:
             raise ValueError("a writer needs a recogniser: the entities of a summary must be recognised")
         self.encoder, self.writer = encoder, writer
-        self.recogniser, self.known_words = recogniser, known_words
-        self.extractor = extractor
+        self.recogniser, self.extractor = recogniser, extractor
 
     @classmethod
     def load(
@@ -62,16 +56,15 @@ class SummarizationModel:
         """Imports only the modules of the parts that the manifest names. Raises ReleaseError when base and
         files do not fit each other.
         """
-        if not {DECODER, CHANGED} & release.manifest.files.keys():
+        if CHANGED not in release.manifest.files:
             encoder = encoder_of(release, device=device, dtype=dtype)
             return cls(encoder, extractor=_extractor(release, encoder))
+        from models.summarization.decoder import Decoder  # noqa: PLC0415
+
         recogniser = OwnRecogniser.load(release, device=device, dtype=dtype)
-        configuration, known_words = release.manifest.configuration, None
-        base, max_pieces = configuration["sentence_base"], configuration["max_pieces"]
+        base, max_pieces = (release.manifest.configuration[k] for k in ("sentence_base", "max_pieces"))
         encoder = Encoder.for_inference(base, device=device, dtype=dtype, max_pieces=max_pieces)
-        if WORDS in release.manifest.files:
-            known_words = frozenset(row[0] for row in read_tsv(release.file(WORDS), ("word",)))
-        return cls(encoder, _writer(release, device, dtype), recogniser, known_words)
+        return cls(encoder, Decoder.load(release, device, dtype), recogniser)
 
     @staticmethod
     def is_answered(stored: Any) -> bool:
@@ -104,7 +97,7 @@ class SummarizationModel:
         ]
 
     def _accepted(self, batch: Sequence[str], written: Sequence[Sequence[Summary]]) -> list[Summary | None]:
-        """The first summary of each text that names no entity and has no word that the text does not."""
+        """The first summary of each text that names no entity that the text does not."""
         assert self.recogniser is not None
         accepted: list[Summary | None] = [None] * len(batch)
         waiting = [i for i, summaries in enumerate(written) if summaries]
@@ -114,14 +107,10 @@ class SummarizationModel:
             for i, own in zip(checked, entities, strict=True):
                 summary = written[i][rank]
                 all_named = all(named_in(e.text, batch[i], self.recogniser.drugs) for e in own)
-                if summary.text and all_named and self._has_known_words(summary.text, batch[i]):
+                if summary.text and all_named:
                     accepted[i] = summary
             waiting = [i for i in checked if accepted[i] is None]
         return accepted
-
-    def _has_known_words(self, summary: str, text: str) -> bool:
-        """Whether every word of a summary is one of the text or a known one."""
-        return self.known_words is None or set(word_keys(summary)) <= self.known_words | set(word_keys(text))
 
     def extract(self, batch: Sequence[str]) -> list[ShortQuestion]:
         """The answer of the extractor; without one, one sentence of each text, verbatim, with its offsets and
@@ -155,16 +144,3 @@ def _extractor(release: Release, encoder: Encoder) -> Extractor | None:
     from models.summarization.extraction.extractor import Extractor  # noqa: PLC0415
 
     return Extractor.load(release, encoder)
-
-
-def _writer(release: Release, device: str, dtype: torch.dtype) -> Writer:
-    from models.summarization.decoding.beam_search import Search  # noqa: PLC0415
-
-    settings = Search(**release.manifest.configuration["search"])
-    if CHANGED in release.manifest.files:
-        from models.summarization.decoding.hub_generation import HubWriter  # noqa: PLC0415
-
-        return HubWriter.load(release, settings, device, dtype)
-    from models.summarization.decoding.generation import PointerWriter  # noqa: PLC0415
-
-    return PointerWriter.load(release, settings, device, dtype)

@@ -29,8 +29,6 @@ from tests.training.summarization.short_pairs import write_corpus as write_quest
 from training.common import build
 from training.evaluation.idiom import PRIMARY, STS
 from training.idiom.train import IdiomTrainee
-from training.recipes.recipe import task_names
-from training.summarization.__main__ import main as summarization
 
 __all__ = ["semeval"]
 #: The guard of the summarizer has the tagger of the bundled NER release.
@@ -68,8 +66,7 @@ def runs(corpus: Path, semeval: Path, tmp_path_factory: pytest.TempPathFactory) 
     )  # fmt: skip
     comparing: dict[str, Any] = dict(data=semeval, pooling="last_two", epochs=1, rank=2, batch=16)
     asking: dict[str, Any] = dict(
-        data=questions, layers=1, rank=2, trained_layers=1, pretraining=0, epochs=1, batch=4, negatives=2,
-        held_out=0, replay=0,
+        data=questions, epochs=1, batch=4, negatives=2, limit=20,
     )  # fmt: skip
     with pytest.MonkeyPatch.context() as patch:
         # An epoch is kept whatever it does to these vectors.
@@ -80,7 +77,12 @@ def runs(corpus: Path, semeval: Path, tmp_path_factory: pytest.TempPathFactory) 
             "relation": lambda base, **more: made("relation", base=base, **relating | plain | more),
             "acronym": lambda base, **more: made("acronym", base=base, **expanding | plain | more),
             "idiom": lambda base, **more: made("idiom", base=base, **comparing | plain | more),
-            "summarization": lambda base, **more: summarization(backbone=base, **asking | plain | more),
+            "summarization": lambda base, **more: made(
+                "summarization",
+                base=base,
+                method="decoder" if Path(base).name in ("bart", "t5") else "extract",
+                **asking | plain | more,
+            ),
         }
 
 
@@ -137,8 +139,7 @@ def test_a_release_is_measured_on_the_device_of_the_run(
     task: str, runs: dict[str, Run], bases: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The same processor under another name: tensors are where they were, and the name can be followed.
-    program = made.__module__ if task in task_names() else f"training.{task}.__main__"
-    monkeypatch.setattr(f"{program}.device_of", lambda name: torch.device("cpu", 0))
+    monkeypatch.setattr(f"{made.__module__}.device_of", lambda name: torch.device("cpu", 0))
     places: list[str] = []
 
     def following(name: str) -> Any:

@@ -24,9 +24,6 @@ ADE_NEGATIVES = TrainingData(
     licence=CITATION,
 )
 PSYTAR_TRAINING = TrainingData(name="PsyTAR (Zolnoori et al. 2019), training part", licence="CC BY 4.0")
-RQE_TRAINING = TrainingData(
-    name="RQE (Ben Abacha and Demner-Fushman 2016), training part", licence="CC BY 4.0"
-)
 PSYTAR_LABELS = {"ADR": ADE, "WD": WITHDRAWAL, "DI": INDICATION, "SSI": SYMPTOM}
 ADE_LABELS = {"Adverse-Effect": ADE, "Drug": DRUG}
 

@@ -1,15 +1,10 @@
-"""Programs whose options are the fields of frozen dataclasses: one place for a setting, its default and its
-help.
-"""
+"""Options that the commands of training and of its benchmarks share, and what they check at once."""
 
 from __future__ import annotations
 
-import inspect
 import os
-from collections.abc import Callable
-from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Literal
 
 import torch
 import typer
@@ -41,48 +36,6 @@ Run = Annotated[
 Device = Annotated[DeviceName, typer.Option(help="device; auto: the GPU if there is one")]
 #: Not where the bundled releases are: with a second one of a task there, no command starts.
 RELEASES = Path("runs")
-
-
-def program(function: Callable[..., None]) -> Callable[..., None]:
-    """The function with every parameter that is annotated with a dataclass replaced by the fields of that
-    dataclass, each with its own annotation and default; all parameters by keyword. `typer.run` takes it.
-    """
-    hints = get_type_hints(function, include_extras=True)
-    groups: dict[str, type[Any]] = {}
-    parameters: list[inspect.Parameter] = []
-    for name, parameter in inspect.signature(function).parameters.items():
-        if is_dataclass(hints[name]):
-            groups[name] = hints[name]
-            parameters += _parameters(hints[name])
-        else:
-            keyword = inspect.Parameter.KEYWORD_ONLY
-            parameters.append(parameter.replace(kind=keyword, annotation=hints[name]))
-
-    def main(**given: Any) -> None:
-        for name, kind in groups.items():
-            given[name] = kind(**{f.name: given.pop(f.name) for f in fields(kind) if f.name in given})
-        function(**given)
-
-    main.__name__, main.__doc__, main.__module__ = "main", function.__doc__, function.__module__
-    main.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    main.__annotations__ = {p.name: p.annotation for p in parameters}
-    return main
-
-
-def _parameters(kind: type[Any]) -> list[inspect.Parameter]:
-    hints = get_type_hints(kind, include_extras=True)
-    return [
-        inspect.Parameter(
-            f.name, inspect.Parameter.KEYWORD_ONLY, default=_default(f), annotation=hints[f.name]
-        )
-        for f in fields(kind)
-    ]
-
-
-def _default(field: Field[Any]) -> Any:
-    if field.default is not MISSING:
-        return field.default
-    return inspect.Parameter.empty if field.default_factory is MISSING else field.default_factory()
 
 
 def check_base(base: str, need: Need) -> None:

@@ -1,1 +1,1 @@
-"""Training of the summarizer: rankers, or a decoder with ECL (Lu et al. 2024)."""
+"""Training of the summarizer: rankers that extract, or a decoder by ECL (Lu et al. 2024)."""

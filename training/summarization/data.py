@@ -17,6 +17,8 @@ from training.teaching.readers import questions
 
 #: Two questions with at least this share of their words in common (Jaccard) count as the same question.
 NEAR = 0.6
+#: Questions for the validation of a decoder; of fewer than 500 a fifth.
+HELD_OUT = 100
 _FIELD = re.compile(r"\b(?:subject|message)\s*:", re.IGNORECASE)
 
 
@@ -42,38 +44,23 @@ class Removed:
     """question with most words of one in the other set, see `NEAR`"""
 
 
-@dataclass(frozen=True, slots=True)
-class Corpora:
-    """The pairs that a run is trained and validated on."""
+class Corpora(NamedTuple):
+    """The pairs that a decoder is trained and validated on."""
 
-    pretraining: list[Pair]
     training: list[Pair]
     validation: list[Pair]
     report: dict[str, Any]
-    """seed, ids of the validation part, digest of the training ids, counts of what was removed"""
-
-
-def read_questions(data: Path, file: str, summary: str = "summary") -> list[dict[str, Any]]:
-    rows = (json.loads(line) for _, line in json_lines(data / "questions" / file))
-    return [row | {"summary": row[summary]} for row in rows]
+    """counts of what was removed and kept, ids of the validation part, digest of the training ids"""
 
 
 def read_meqsum(data: Path, split: str) -> list[Pair]:
     """The pairs of a part; raises CorpusError."""
-    with in_form(data / "questions/meqsum.jsonl"):
-        return [_pair(r) for r in read_questions(data, "meqsum.jsonl") if r["split"] == split]
-
-
-def read_rqe(data: Path) -> list[Pair]:
-    """The pairs in which the question entails its short form; raises CorpusError."""
-    with in_form(data / "questions/rqe_train.jsonl"):
-        return [_pair(r) for r in read_questions(data, "rqe_train.jsonl", "faq") if r["entails"]]
+    return _pairs(data / "questions/meqsum.jsonl", split)
 
 
 def read_mediqa(data: Path) -> list[Pair]:
     """All pairs; raises CorpusError."""
-    with in_form(data / "questions/mediqa21_val.jsonl"):
-        return [_pair(r) for r in read_questions(data, "mediqa21_val.jsonl")]
+    return _pairs(data / "questions/mediqa21_val.jsonl", None)
 
 
 def evaluated(data: Path) -> list[Pair]:
@@ -82,8 +69,17 @@ def evaluated(data: Path) -> list[Pair]:
     return [*read_meqsum(data, "test"), *(read_mediqa(data) if has_mediqa else [])]
 
 
-def _pair(row: Mapping[str, Any]) -> Pair:
-    return Pair(row["id"], " ".join(row["question"].split()), " ".join(row["summary"].split()))
+def written_questions(part: Part) -> list[Pair]:
+    """The questions of the teaching corpus."""
+    return [Pair(id_, q.question, q.summary) for id_, q in questions(part)]
+
+
+def _pairs(file: Path, split: str | None) -> list[Pair]:
+    """The questions have their line breaks, as they arrive."""
+    with in_form(file):
+        rows = [json.loads(line) for _, line in json_lines(file)]
+        found = [r for r in rows if split is None or r["split"] == split]
+        return [Pair(r["id"], r["question"].strip(), " ".join(r["summary"].split())) for r in found]
 
 
 def text_key(text: str) -> str:
@@ -146,36 +142,25 @@ def _is_near(words: set[str], by_size: Mapping[int, Sequence[set[str]]], near: f
     return False
 
 
-def read(data: Path, *, held_out: int, seed: int, limit: int = 0) -> Corpora:
-    """MeQSum's training part, of which `held_out` questions are for validation, and the pairs of the first
-    stage. No question of either is in a set of `evaluated`, and none of the first stage in the validation
-    part.
+def decoder_pairs(data: Path, seed: int, limit: int = 0) -> Corpora:
+    """MeQSum's training part without questions of `evaluated`, a part of them for validation."""
+    unique, duplicates = without_duplicates(read_meqsum(data, "train"))
+    pairs, leaks = without_leaks(unique, evaluated(data))
+    random.Random(seed).shuffle(pairs)
+    held_out = min(HELD_OUT, len(pairs) // 5)
+    valid, train = pairs[:held_out], pairs[held_out:][: limit or None]
+    report = asdict(duplicates) | {"leaked": leaks.leaked, "near": leaks.near, "trained": len(train)}
+    digest = hashlib.sha256("\n".join(sorted(p.id for p in train)).encode()).hexdigest()
+    return Corpora(
+        train, valid, report | {"validation": sorted(p.id for p in valid), "training_sha256": digest}
+    )
+
+
+def extraction_pairs(data: Path, limit: int = 0) -> list[Pair]:
+    """Questions of MeQSum's training part and of the teaching corpus, without those of any evaluation; at
+    most `limit` of each, 0: all.
     """
-    report: dict[str, Any] = {"seed": seed}
-    tested = evaluated(data)
-    meqsum, report["meqsum"] = _clean(read_meqsum(data, "train"), tested)
-    random.Random(seed).shuffle(meqsum)
-    valid, train = meqsum[:held_out], meqsum[held_out:]
-    rqe, report["rqe"] = _clean(read_rqe(data), [*tested, *valid])
-    if limit:
-        rqe, train = rqe[:limit], train[:limit]
-    report["validation"] = sorted(p.id for p in valid)
-    report["training_sha256"] = _digest(train)
-    report["pairs"] = {"meqsum": len(train), "rqe": len(rqe)}
-    return Corpora(rqe, train, valid, report)
-
-
-def written_questions(part: Part) -> list[Pair]:
-    """The questions of the teaching corpus."""
-    return [Pair(id_, q.question, q.summary) for id_, q in questions(part)]
-
-
-def _digest(pairs: Iterable[Pair]) -> str:
-    return hashlib.sha256("\n".join(sorted(p.id for p in pairs)).encode()).hexdigest()
-
-
-def _clean(pairs: Sequence[Pair], tested: Sequence[Pair]) -> tuple[list[Pair], dict[str, int]]:
-    unique, duplicates = without_duplicates(pairs)
-    kept, leaks = without_leaks(unique, tested)
-    report = asdict(duplicates) | {"leaked": leaks.leaked, "near": leaks.near, "kept": len(kept)}
-    return kept, report
+    tested = [*written_questions("held_out"), *evaluated(data)]
+    meqsum, _ = without_duplicates(read_meqsum(data, "train"))
+    parts = [without_leaks(part, tested)[0] for part in (meqsum, written_questions("train"))]
+    return [pair for part in parts for pair in part[: limit or None]]

@@ -1,70 +1,163 @@
-"""What a release of the summarizer contains and states: canary texts, sources, known words, scores."""
+"""Makes releases of the summarizer: trained to extract, trained to write (ECL), or with today's tables."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from models.encoder.base_files import base_digest
-from models.releases.manifest import Release, TrainingData
-from models.summarization.medical_entities import word_keys
-from training.common.build import build_release
-from training.common.corpora import PSYTAR_TRAINING, RQE_TRAINING
-from training.evaluation.evaluate import manifest_scores
-from training.summarization.data import Corpora
+from rich.console import Console
+from safetensors.torch import save_file
 
+from models.encoder.base_files import MINI, base_digest
+from models.encoder.model import Encoder
+from models.ner.model import NerModel
+from models.releases.manifest import Release, TrainingData
+from models.summarization import medical_entities
+from models.summarization.decoder import Search
+from models.summarization.extraction.extractor import (
+    ANSWER_RANKER,
+    INSERTION_RANKER,
+    KEY_TENSOR,
+    KEY_WEIGHTS,
+)
+from models.summarization.extraction.message import messages
+from models.summarization.extraction.ranker import save
+from models.summarization.files import CHANGED, FOCUS_RANKER
+from models.summarization.medical_entities import OwnRecogniser
+from training.common.build import build_release
+from training.common.loop import TrainingLoop
+from training.evaluation.evaluate import manifest_scores
+from training.evaluation.summarization.measure import bundled_tagger
+from training.recipes.stages import Place
+from training.summarization.data import Pair, decoder_pairs, extraction_pairs
+from training.summarization.extraction.key_words import with_key_words
+from training.summarization.extraction.rankers import Weights, train
+from training.summarization.network import MAX_PIECES, Network
+from training.summarization.settings import Settings
+from training.summarization.train import Ecl
+from training.teaching.batches import ID
+from training.teaching.readers import teaching_source
+
+console = Console()
 CANARY = [
     "SUBJECT: metformin\nMESSAGE: On it for two years. Can metformin cause hair loss? Thanks a lot.",
     "My father takes warfarin and likes spinach. What foods should he avoid with warfarin? Is tea fine?",
     "SUBJECT: Ehlers-Danlos\nMESSAGE: I want to know everything about how it is treated, my son has it.",
     "tell me about gout",
 ]
-WHY_EXTRACTIVE = (
-    "The answer is the writer's own sentence, so it cannot ask what the writer did not. The decoder trained "
-    "on MeQSum scores far more there, but on other texts its questions mostly ask something else."
-)
-SOURCES = {
-    "meqsum": TrainingData(
-        name="MeQSum (Ben Abacha and Demner-Fushman 2019), training part", licence="CC BY 4.0"
-    ),
-    "rqe": RQE_TRAINING,
-    "psytar": PSYTAR_TRAINING,
-}
+EXTRACTING = "extractive: the asking clause by a trained ranker, with the names that it lacks"
+WRITING = "ECL: an encoder-decoder; guard over named entities, extractive where it fails"
+MEQSUM = TrainingData(name="MeQSum (Ben Abacha and Demner-Fushman 2019), training part", licence="CC BY 4.0")
+#: Files and settings of an editor, which releases had once.
+_OF_THE_EDITOR = ("edit_ranker.tsv", "kinds.safetensors"), ("limits", "margin", "rankers", "why_extractive")
 
 
-def sources_of(configuration: Mapping[str, Any]) -> list[TrainingData]:
-    """The corpora of a run with this configuration."""
-    settings = configuration["training"]
-    messages = settings["message_share"] and (settings["pretraining"] or settings["replay"])
-    names = ["meqsum"]
-    names += ["rqe"] if configuration["data"]["pairs"]["rqe"] else []
-    names += ["psytar"] if messages else []
-    return [SOURCES[name] for name in names]
+def extracting(settings: Settings, place: Place) -> Release:
+    """The release that extracts: rankers over the base, which is not changed."""
+    pairs = extraction_pairs(place.data, settings.limit)
+    encoder = Encoder.load(settings.base, device=str(place.device), max_pieces=MAX_PIECES)
+    lexicons = OwnRecogniser.bundled(None)
+    read = with_key_words(messages(encoder, lexicons, [p.question for p in pairs]), pairs)
+    weights = train(encoder, lexicons.drugs, pairs, read)
+    least = weights.thresholds
+    console.print(f"{len(pairs)} questions; a name is inserted from probability {least.behind} on")
+    configuration = {"max_pieces": MAX_PIECES, "thresholds": least._asdict(), "questions": len(pairs)}
+    write: Callable[[Path], None] = lambda folder: _write_rankers(weights, folder)  # noqa: E731
+    return _build(write, EXTRACTING, settings.base, configuration, sources(pairs), place)
 
 
-def known_words(corpora: Corpora, least: int = 2) -> list[str]:
-    """Words that are in at least `least` training summaries."""
-    pairs = [*corpora.pretraining, *corpora.training]
-    counts = Counter(word for p in pairs for word in set(word_keys(p.summary)))
-    return sorted(word for word, n in counts.items() if n >= least)
+def writing(settings: Settings, place: Place) -> Release:
+    """The release that writes, with the tagger of its guard."""
+    corpora = decoder_pairs(place.data, settings.seed, settings.limit)
+    tagger = bundled_tagger()
+    recogniser = medical_entities.recogniser(
+        NerModel.load(tagger, device=str(place.device)), place.data / "stanza"
+    )
+    network = Network(settings.base)
+    trainee = Ecl(network, settings, corpora.training, corpora.validation, recogniser, place.device)
+    named = sum(map(bool, trainee.entities.values())) / max(1, len(corpora.training))
+    counts = ", ".join(f"{name} {n}" for name, n in corpora.report.items() if isinstance(n, int))
+    console.print(
+        f"{counts}; focus identification rate {named:.3f} by {recogniser.name}",
+        highlight=False,
+        soft_wrap=True,
+    )
+    training = asdict(settings) | {"data": corpora.report}
+    TrainingLoop(trainee, training, place.checkpoints).run()
+    configuration = {
+        "training": training,
+        "entities_by": recogniser.name,
+        "sentence_base": MINI,
+        "focus_base": tagger.manifest.base,
+        "max_pieces": MAX_PIECES,
+        "search": asdict(Search()),
+    }
+
+    def write(folder: Path) -> None:
+        save_file(network.weights(), folder / CHANGED)
+        medical_entities.write(folder, tagger)
+
+    return _build(write, WRITING, settings.base, configuration, [MEQSUM], place)
 
 
-def build(folder: Path, *, data: Path | None, base: str, root: Path, **parts: Any) -> Release:
-    """Publishes the files of a folder with their scores on MeQSum's test part; `parts`: kind, configuration,
-    training_data, device.
+def refreshed(release: Release, place: Place) -> Release:
+    """The release with today's terms and drugs, and without the files of an editor; its scores are measured
+    anew.
     """
-    scores: Callable[[Any], Any] = lambda model: (  # noqa: E731
-        manifest_scores("summarization", model, data, ("meqsum_test",)) if data else []
-    )
-    return build_release(
-        folder,
-        task="summarization",
-        base=base,
-        base_sha256=base_digest(base),
-        canary=CANARY,
-        scores=scores,
-        root=root,
-        **parts,
-    )
+    manifest = release.manifest
+    files, settings = _OF_THE_EDITOR
+
+    def write(folder: Path) -> None:
+        for name in manifest.files.keys() - set(files):
+            shutil.copyfile(release.file(name), folder / name)
+        medical_entities.write_lexicons(folder)
+
+    configuration = {k: v for k, v in manifest.configuration.items() if k not in settings}
+    kind = EXTRACTING if FOCUS_RANKER in manifest.files else manifest.kind
+    like = configuration | {"like": release.version}
+    return _build(write, kind, manifest.base, like, manifest.training_data, place)
+
+
+def _build(
+    write: Callable[[Path], None],
+    kind: str,
+    base: str,
+    configuration: dict[str, Any],
+    training_data: Iterable[TrainingData],
+    place: Place,
+) -> Release:
+    """The release of what `write` puts into a folder, with its scores on MeQSum's test part."""
+    with tempfile.TemporaryDirectory(prefix="summarization-") as name:
+        write(Path(name))
+        return build_release(
+            Path(name),
+            task="summarization",
+            kind=kind,
+            base=base,
+            base_sha256=base_digest(base),
+            configuration=configuration,
+            training_data=list(training_data),
+            canary=CANARY,
+            scores=lambda model: manifest_scores("summarization", model, place.data, ("meqsum_test",)),
+            root=place.output,
+            device=place.device,
+        )
+
+
+def _write_rankers(weights: Weights, folder: Path) -> None:
+    """Writes the rankers, the regression of key words, and the lexicons that they were fitted with."""
+    save(weights.focus, folder / FOCUS_RANKER)
+    save(weights.answer, folder / ANSWER_RANKER)
+    save(weights.insertion, folder / INSERTION_RANKER)
+    save_file({KEY_TENSOR: weights.key_words.weights.contiguous()}, folder / KEY_WEIGHTS)
+    medical_entities.write_lexicons(folder)
+
+
+def sources(pairs: Sequence[Pair]) -> list[TrainingData]:
+    """The corpora of these pairs."""
+    written = sum(p.id.startswith(ID) for p in pairs)
+    return [*([MEQSUM] if written < len(pairs) else []), teaching_source(written)]

@@ -30,7 +30,7 @@ from training.common.corpora import (
 from training.evaluation.acronym import read_casi
 from training.evaluation.normalization import read_sider
 from training.idiom.data import read_groups
-from training.summarization.data import read_mediqa, read_meqsum, read_rqe
+from training.summarization.data import read_mediqa, read_meqsum
 
 
 def surfaces(text: GoldText) -> list[tuple[str, str]]:
@@ -234,7 +234,6 @@ def test_a_file_of_another_form_is_named_with_what_is_wrong_in_one_line(
     ("read", "name"),
     [
         (lambda data: read_meqsum(data, "train"), "meqsum.jsonl"),
-        (read_rqe, "rqe_train.jsonl"),
         (read_mediqa, "mediqa21_val.jsonl"),
     ],
 )

@@ -64,10 +64,13 @@ def test_an_unknown_setting_is_refused_with_those_that_are_known(tmp_path: Path)
     assert "no setting 'lrr'; known are base, corpus, language" in said
 
 
-def test_a_release_without_a_recipe_is_not_made_again(tiny: dict[str, Release], tmp_path: Path) -> None:
+def test_a_release_without_tables_is_not_made_again(
+    tiny: dict[str, Release], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("training.__main__.task_of", lambda name: task_of("idiom"))
     code, said = run("refresh", tiny["summarization"].path, "--data", tmp_path)
     assert code == 2
-    assert "no recipe makes releases of summarization" in said
+    assert "a release of summarization has no tables" in said
 
 
 @pytest.mark.slow

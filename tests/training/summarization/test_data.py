@@ -1,4 +1,4 @@
-"""Questions for training: duplicates, leaks, splits, hard negatives, replaced entities and messages."""
+"""Questions for training: duplicates, leaks, splits and hard negatives."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.drugs import DrugLexicon
-from models.summarization.medical_entities import Entity, OwnRecogniser, named_in
+from models.summarization.medical_entities import OwnRecogniser, named_in
 from training.summarization.data import (
     Pair,
-    read,
+    decoder_pairs,
+    extraction_pairs,
     text_key,
     without_duplicates,
     without_leaks,
 )
-from training.summarization.ecl.negatives import EntityDictionary, hard_negatives, shared_entities, swapped
-from training.summarization.messages import message, patient_sentences
+from training.summarization.negatives import EntityDictionary, hard_negatives
+from training.teaching.readers import questions
 
 RECOGNISER = OwnRecogniser(
     None,
@@ -92,32 +93,29 @@ def data(tmp_path: Path) -> Path:
         for i in range(10)
     ]
     rows.append({"id": "t", "split": "test", "question": "Asked in the test?", "summary": "Test?"})
-    rqe = [
-        {"id": "r0", "entails": True, "question": "Asked in the TEST", "faq": "Test?"},
-        {"id": "r1", "entails": False, "question": "Not entailed?", "faq": "No?"},
-        {"id": "r2", "entails": True, "question": "Why is aspirin used?", "faq": "Why aspirin?"},
-        *(
-            {"id": f"v{i}", "entails": True, "question": f"how is DISEASE{i} treated{i}", "faq": "?"}
-            for i in range(10)
-        ),
-    ]
-    for name, lines in (("meqsum", rows), ("rqe_train", rqe)):
-        text = "\n".join(json.dumps(r) for r in lines)
-        (tmp_path / f"questions/{name}.jsonl").write_text(text, encoding="utf-8")
+    rows.append({"id": "l", "split": "train", "question": "ASKED in the test", "summary": "Test?"})
+    text = "\n".join(json.dumps(r) for r in rows)
+    (tmp_path / "questions/meqsum.jsonl").write_text(text, encoding="utf-8")
     return tmp_path
 
 
 def test_a_split_is_seeded_and_no_question_of_validation_or_test_is_trained_on(data: Path) -> None:
-    one, again, other = (read(data, held_out=3, seed=s) for s in (1, 1, 2))
+    one, again, other = (decoder_pairs(data, seed) for seed in (1, 1, 2))
     assert one == again
     assert one.report["validation"] != other.report["validation"]
     assert sorted(p.id for p in one.validation) == one.report["validation"]
-    assert len(one.training) == 7
+    assert (len(one.training), len(one.validation), one.report["leaked"]) == (8, 2, 1)
     held = {text_key(p.question) for p in one.validation} | {"asked in the test"}
-    assert not held & {text_key(p.question) for p in (*one.training, *one.pretraining)}
-    # Of RQE: one is a test question, three are validation questions, one is not entailed.
-    assert one.report["rqe"] == {"exact": 0, "normalised": 0, "leaked": 4, "near": 0, "kept": 8}
-    assert one.report["pairs"] == {"meqsum": 7, "rqe": 8}
+    assert not held & {text_key(p.question) for p in one.training}
+    assert len(decoder_pairs(data, 1, limit=3).training) == 3
+
+
+def test_questions_of_an_evaluation_are_not_extracted_from_in_training(data: Path) -> None:
+    ids = {p.id for p in extraction_pairs(data)}
+    assert {f"m{i}" for i in range(10)} == {i for i in ids if not i.startswith("teaching-")}
+    held_out = {id_ for id_, _ in questions("held_out")}
+    assert len(held_out) >= 400
+    assert not ids & held_out
 
 
 def test_no_question_of_mediqas_validation_part_is_trained_on(data: Path) -> None:
@@ -128,10 +126,10 @@ def test_no_question_of_mediqas_validation_part_is_trained_on(data: Path) -> Non
     ]
     text = "\n".join(json.dumps(r) for r in rows)
     (data / "questions/mediqa21_val.jsonl").write_text(text, encoding="utf-8")
-    corpora = read(data, held_out=3, seed=1)
+    corpora = decoder_pairs(data, 1)
     asked = {text_key(r["question"]) for r in rows}
-    assert not asked & {text_key(p.question) for p in (*corpora.pretraining, *corpora.training)}
-    assert (corpora.report["meqsum"]["leaked"], corpora.report["rqe"]["leaked"]) == (1, 6)
+    assert not asked & {text_key(p.question) for p in (*corpora.training, *corpora.validation)}
+    assert corpora.report["leaked"] == 2
 
 
 DICTIONARY = EntityDictionary(["gout", "Gouts", "rash", "Zoloft", "back pain", "pain"])
@@ -164,48 +162,3 @@ def test_a_summary_without_an_entity_or_without_another_to_replace_it_has_no_har
     assert hard_negatives("Is gout bad?", entities, EntityDictionary(["gout", "rash"]), 5, rng) == [
         "Is rash bad?"
     ]
-
-
-def test_shared_entities_are_replaced_in_question_and_summary() -> None:
-    original = Pair(
-        "x", "SUBJECT: zoloft. Does ZOLOFT cause hair loss? Not zoloftx.", "Can Zoloft cause hair loss?"
-    )
-    entities = {"x": RECOGNISER.entities([original.summary])[0]}
-    shared = shared_entities([original], entities)["x"]
-    assert [(s.text, s.drug) for s in shared] == [("hair loss", False), ("zoloft", True)]
-    other, found = swapped(original, shared, {True: ["aspirin"], False: ["gout"]}, random.Random(1))
-    assert other.question == "SUBJECT: aspirin. Does aspirin cause gout? Not zoloftx."
-    assert other.summary == "Can aspirin cause gout?"
-    assert [(e.text, e.drug) for e in found] == [("aspirin", True), ("gout", False)]
-
-
-def test_an_entity_of_the_summary_alone_is_not_shared() -> None:
-    toe = Pair("x", "My toe hurts", "What helps gout?")
-    assert shared_entities([toe], {"x": RECOGNISER.entities([toe.summary])[0]}) == {"x": []}
-
-
-def test_a_message_has_the_question_and_its_subject_and_is_the_same_for_a_seed() -> None:
-    question = Pair("a", "Does Zoloft cause headaches?", "Does Zoloft cause headaches?")
-    entities = [Entity(5, 11, "Zoloft", True), Entity(18, 27, "headaches", False)]
-
-    def messages() -> list[Pair]:
-        return [message(question, entities, ["I am tired.", "It hurt."], random.Random(i)) for i in range(60)]
-
-    texts = [p.question for p in messages()]
-    assert messages() == messages()
-    assert len(set(texts)) > 40
-    for p in messages():
-        assert "Does Zoloft cause headaches" in p.question
-        assert p.summary == question.summary
-        assert p.question.startswith("SUBJECT: headaches MESSAGE: ") or "SUBJECT" not in p.question
-    shares = [sum(part in t for t in texts) / 60 for part in ("SUBJECT", "headaches?", "I am tired.")]
-    assert all(0.2 < share < 0.95 for share in shares)
-
-
-def test_patients_sentences_are_of_some_length_distinct_and_no_questions(tmp_path: Path) -> None:
-    (tmp_path / "psytar").mkdir()
-    sentences = ["i feel so tired", "too short", "why does it do this ?", "i feel so tired", "word " * 31]
-    rows = [[*(f"{w}\tO" for w in s.split()), ""] for s in sentences]
-    text = "\n".join(row for own in rows for row in own)
-    (tmp_path / "psytar/ner_train.conll").write_text(text, encoding="utf-8")
-    assert patient_sentences(tmp_path) == ["i feel so tired"]

@@ -12,7 +12,7 @@ from models.summarization.extraction.ranker import LinearRanker
 from models.summarization.medical_entities import OwnRecogniser
 from training.summarization.data import Pair
 from training.summarization.extraction.key_words import keyed, with_key_words
-from training.summarization.extraction.train import train
+from training.summarization.extraction.rankers import train
 
 LEXICONS = OwnRecogniser(
     None, ["rash", "gout"], DrugLexicon({"zoloft": "sertraline", "advil": "ibuprofen", "lipitor": "x"})

@@ -1,9 +1,10 @@
-"""Summaries by an encoder-decoder of `transformers`, such as BART or T5."""
+"""The decoder of ECL (Lu et al. 2024): an encoder-decoder of `transformers`, such as BART."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 import torch
 
@@ -11,31 +12,63 @@ from models.encoder.base_files import resolve_base
 from models.encoder.weights import check_base, pretrained
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
-from models.summarization.decoding.beam_search import Search
-from models.summarization.decoding.generation import Summary
-from models.summarization.decoding.source_pieces import both_ends
 from models.summarization.files import CHANGED
 
+#: The last 1/TAIL of the pieces that are read of a long text are taken from its end, where the question often
+#: is.
+TAIL = 4
 
-class HubWriter:
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Settings of a beam search; lengths are in pieces."""
+
+    beams: int = 4
+    """hypotheses per text; 1: greedy search"""
+    length_penalty: float = 1.0
+    """the sum of log-probabilities is divided by the length to this power"""
+    no_repeat: int = 3
+    """n-grams of this length occur at most once in a summary; 0: any n-gram may be repeated"""
+    shortest: int = 3
+    """without the end"""
+    longest: int = 48
+    """without the end"""
+
+
+class Summary(NamedTuple):
+    """A summary with a score from 0 to 1: the geometric mean of its pieces' probabilities."""
+
+    text: str
+    score: float
+
+
+class Writer(Protocol):
+    """Writes summaries of texts."""
+
+    def write(self, texts: Sequence[str]) -> list[list[Summary]]:
+        """Summaries of each text, best first, possibly none; deterministic and batch-invariant."""
+
+
+class Decoder:
     """Writes with any encoder-decoder of `transformers`."""
 
     def __init__(self, model: Any, tokenizer: Any, settings: Search, max_pieces: int) -> None:
         self.model, self.tokenizer, self.settings, self.max_pieces = model, tokenizer, settings, max_pieces
 
     @classmethod
-    def load(cls, release: Release, settings: Search, device: str, dtype: torch.dtype) -> HubWriter:
+    def load(cls, release: Release, device: str, dtype: torch.dtype) -> Decoder:
         """The base with the weights that training changed; raises ReleaseError where they do not fit."""
         manifest = release.manifest
         check_base(manifest.base, manifest.base_sha256, release.version)
-        model, tokenizer = load_hub(manifest.base)
+        model, tokenizer = encoder_decoder(manifest.base)
         changed = read_tensors(release.file(CHANGED))
         own = dict(model.named_parameters())
         if any(name not in own or own[name].shape != tensor.shape for name, tensor in changed.items()):
             raise ReleaseError(f"{release.version}: {CHANGED} does not hold weights of {manifest.base}")
         model.load_state_dict({name: tensor.float() for name, tensor in changed.items()}, strict=False)
         model = model.to(device=device, dtype=dtype).eval()
-        return cls(model, tokenizer, settings, manifest.configuration["max_pieces"])
+        configuration = manifest.configuration
+        return cls(model, tokenizer, Search(**configuration["search"]), configuration["max_pieces"])
 
     @torch.inference_mode()
     def write(self, texts: Sequence[str]) -> list[list[Summary]]:
@@ -43,7 +76,7 @@ class HubWriter:
         out: list[list[Summary]] = []
         for text in texts:
             # One text at a time: in a batch its padding, and so its bits, would depend on the other texts.
-            encoded = hub_source(self.tokenizer, [text or " "], self.max_pieces)
+            encoded = pieces_of(self.tokenizer, [text or " "], self.max_pieces)
             out.append(self._generated(encoded.to(self.model.device)))
         return out
 
@@ -73,16 +106,19 @@ class HubWriter:
         return [Summary(" ".join(t.split()), round(m, 4)) for t, m in zip(texts, means, strict=True)]
 
 
-def load_hub(base: str) -> tuple[Any, Any]:
+def encoder_decoder(base: str) -> tuple[Any, Any]:
     """An encoder-decoder of `transformers` and its tokenizer, from a hub name or a path."""
     from transformers import AutoTokenizer  # noqa: PLC0415  seconds to import
 
     return pretrained(base, "AutoModelForSeq2SeqLM"), AutoTokenizer.from_pretrained(resolve_base(base))
 
 
-def hub_source(tokenizer: Any, texts: Sequence[str], max_pieces: int) -> Any:
-    """Padded pieces and mask of texts for an encoder-decoder of `transformers`; longer texts are truncated
-    like those of `source_pieces`.
-    """
+def pieces_of(tokenizer: Any, texts: Sequence[str], max_pieces: int) -> Any:
+    """Padded pieces and mask of texts; of a longer text `max_pieces` of both ends."""
     ids = tokenizer(list(texts), verbose=False)["input_ids"]
-    return tokenizer.pad({"input_ids": [both_ends(own, max_pieces) for own in ids]}, return_tensors="pt")
+    return tokenizer.pad({"input_ids": [_both_ends(own, max_pieces) for own in ids]}, return_tensors="pt")
+
+
+def _both_ends(ids: Sequence[int], limit: int) -> list[int]:
+    tail = limit // TAIL
+    return list(ids) if len(ids) <= limit else [*ids[: limit - tail], *ids[len(ids) - tail :]]

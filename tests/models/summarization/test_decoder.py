@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from models.summarization.decoding.beam_search import Search
-from models.summarization.decoding.hub_generation import HubWriter, hub_source, load_hub
+from models.summarization.decoder import Decoder, Search, encoder_decoder, pieces_of
 from tests.models.summarization import tiny_seq2seq
 
 
@@ -15,8 +14,8 @@ from tests.models.summarization import tiny_seq2seq
 @pytest.mark.parametrize("beams", [1, 3])
 def test_summaries_are_reproducible_and_have_scores(make: object, beams: int, tmp_path: Path) -> None:
     base = make(tmp_path)  # type: ignore[operator]
-    model, tokenizer = load_hub(base)
-    writer = HubWriter(model.eval(), tokenizer, Search(beams=beams, longest=8), max_pieces=64)
+    model, tokenizer = encoder_decoder(base)
+    writer = Decoder(model.eval(), tokenizer, Search(beams=beams, longest=8), max_pieces=64)
     summaries = writer.write(["is tea fine?", ""])
     assert writer.write(["is tea fine?"]) == summaries[:1]
     assert [len(own) for own in summaries] == [beams, beams]
@@ -27,15 +26,15 @@ def test_summaries_are_reproducible_and_have_scores(make: object, beams: int, tm
 def test_a_long_message_is_truncated_in_the_middle(
     make: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model, tokenizer = load_hub(make(tmp_path))  # type: ignore[operator]
+    model, tokenizer = encoder_decoder(make(tmp_path))  # type: ignore[operator]
     message = "I take a b c d e f g h i j k l m n o p q r s t u v w x y z every day. Is tea fine?"
     whole = tokenizer(message)["input_ids"]
-    both = hub_source(tokenizer, [message, "Is tea fine?"], 16)
+    both = pieces_of(tokenizer, [message, "Is tea fine?"], 16)
     assert len(whole) > 16
     assert both["input_ids"][0].tolist() == [*whole[:12], *whole[-4:]]
     short = tokenizer("Is tea fine?")["input_ids"]
     assert both["input_ids"][1][both["attention_mask"][1].bool()].tolist() == short
     inputs: list[list[int]] = []
-    monkeypatch.setattr(HubWriter, "_generated", lambda _, read: inputs.append(read["input_ids"][0].tolist()))
-    HubWriter(model, tokenizer, Search(), max_pieces=16).write([message])
+    monkeypatch.setattr(Decoder, "_generated", lambda _, read: inputs.append(read["input_ids"][0].tolist()))
+    Decoder(model, tokenizer, Search(), max_pieces=16).write([message])
     assert inputs == [[*whole[:12], *whole[-4:]]]

@@ -30,15 +30,6 @@ def contrast(
     return (far.logsumexp(-1) - near[some]).mean()
 
 
-def with_positive(right: Tensor, wrong: Tensor, allowed: Tensor) -> tuple[Tensor, Tensor]:
-    """`wrong` and `allowed` of `contrast` with the right summary of each question as one more row, so that it
-    is in the denominator as in MoCo; not for a question without a negative.
-    """
-    wrong = wrong if wrong.ndim == _OWN else wrong.expand(len(right), -1, -1)
-    some = allowed.any(-1, keepdim=True)
-    return torch.cat([right.unsqueeze(1), wrong], 1), torch.cat([some, allowed], 1)
-
-
 class Queue:
     """The keys of the last `length` summaries, (n, dimension), and the number of each one's summary, (n,)."""
 

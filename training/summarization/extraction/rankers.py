@@ -50,8 +50,7 @@ class Weights(NamedTuple):
     answer: dict[str, float]
     insertion: dict[str, float]
     thresholds: Thresholds
-    key_words: KeyWords | None
-    """None for releases without"""
+    key_words: KeyWords
 
 
 class _LabelledMessage(NamedTuple):

@@ -1,1 +1,0 @@
-"""Entity-driven contrastive learning: its hard negatives, its losses and its trainer."""

@@ -1,1 +1,0 @@
-"""The networks that the summarizer is trained with."""
