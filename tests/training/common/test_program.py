@@ -38,12 +38,6 @@ def test_a_folder_that_cannot_be_written_is_named_before_the_training(
     assert len(calls) == 2
 
 
-def test_a_program_is_called_by_keyword_from_code_too() -> None:
-    calls.clear()
-    main(size=4, hue=1)
-    assert calls == [(Colours(hue=1), 4, "none")]
-
-
 def test_a_gpu_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert device_of("auto") == device_of("cpu") == torch.device("cpu")
