@@ -37,7 +37,7 @@ folders = [path for path in BUNDLED.glob("*/*") if (path / "manifest.json").is_f
 loaded = [load(open_release(path)) for path in folders]  # runs each on its canary inputs
 others = {"transformers", "huggingface_hub", "peft", "sklearn", "pandas"}
 print(len(loaded), sorted(others & set(sys.modules)))
-import training.acronym.release, training.idiom.release, training.ner.assemble
+import training.acronym.release, training.idiom.release, training.ner.release
 import training.normalization.task, training.relation.release, training.summarization.release
 others = {"transformers", "huggingface_hub", "peft", "pytorch_metric_learning", "rouge_score"}
 print(sorted(others & set(sys.modules)))

@@ -23,7 +23,7 @@ from benchmarks.folds import summary
 from benchmarks.machine import provenance, write_atomically
 from training.common.precision import resolved
 from training.common.program_help import run_program
-from training.ner.assemble import make
+from training.ner.release import make
 from training.ner.settings import Settings
 from training.recipes.stages import Place
 

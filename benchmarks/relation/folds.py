@@ -30,7 +30,7 @@ from training.common.program import Device, Run, device_of
 from training.common.program_help import run_program
 from training.evaluation.evaluate import Evaluation, evaluate
 from training.evaluation.relation import BASELINES, FOLDS, GROUPS, MEASURES
-from training.ner import assemble as ner
+from training.ner import release as ner
 from training.ner.settings import Settings as TaggerSettings
 from training.recipes.recipe import Recipe, changes_of, read_recipe
 from training.recipes.stages import Place, run_recipe

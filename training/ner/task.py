@@ -8,8 +8,7 @@ from models.encoder.capabilities import Need
 from models.releases.manifest import Release
 from training.common.program import check_base
 from training.evaluation.relation import SPLITS
-from training.ner.assemble import make
-from training.ner.refresh import refreshed
+from training.ner.release import make, refreshed
 from training.ner.settings import Settings
 from training.recipes.stages import Place, Task
 

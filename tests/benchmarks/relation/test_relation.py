@@ -14,7 +14,7 @@ import typer
 from benchmarks.relation import folds as relation_folds
 from models.types import ADE, DRUG
 from tests.training.fakes import mentions, tagger
-from training.ner import assemble as ner
+from training.ner import release as ner
 from training.ner.settings import Settings as TaggerSettings
 
 SMALL: dict[str, Any] = {"folds": "1", "device": "cpu", "plain": 0}

@@ -18,10 +18,10 @@ from models.text import words
 from models.types import ADE, DRUG, INDICATION, LABELS, WITHDRAWAL
 from training.common.corpora import CorpusError, GoldMention, GoldText
 from training.common.tagging.word_tags import word_tags
-from training.ner.assemble import train
 from training.ner.data import UNKNOWN, WITHDRAWAL_WORD, Corpus, Example, examples, read
-from training.ner.losses import losses_of
+from training.ner.network import losses_of
 from training.ner.settings import Settings
+from training.ner.train import train
 from training.teaching.readers import gold_texts
 
 TAGS = tags_of(LABELS)

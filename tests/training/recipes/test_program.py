@@ -14,7 +14,7 @@ from tests.training.idiom.conftest import semeval
 from tests.training.normalization.small_terms import write_corpus
 from training.__main__ import app
 from training.common.corpora import ADE_NEGATIVES
-from training.ner import event_options
+from training.ner import release as ner_release
 from training.recipes.recipe import read_recipe
 from training.recipes.stages import task_of
 from training.teaching.readers import gold_texts
@@ -78,7 +78,7 @@ def test_the_recipe_of_ner_makes_a_release_from_nothing_and_makes_it_again(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All its stages, each of one epoch over a few texts."""
-    monkeypatch.setattr(event_options, "gold_texts", lambda *named: gold_texts(*named)[:20])
+    monkeypatch.setattr(ner_release, "gold_texts", lambda *named: gold_texts(*named)[:20])
     given = [
         f"base={tiny_models.bert(tmp_path / 'base')}",
         "limit=5",

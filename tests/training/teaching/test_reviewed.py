@@ -25,9 +25,9 @@ from tests.training.recipes.runs import made
 from training.common.checkpoint import CheckpointError
 from training.common.corpora import GoldCoding, GoldMention, own_texts
 from training.evaluation.reference import read_texts
-from training.ner import assemble as assemble_ner
 from training.ner.data import read
 from training.ner.settings import Settings
+from training.ner.train import train as train_tagger
 from training.normalization.data import read as read_codes
 from training.teaching.markup import Mark
 from training.teaching.reviewed import read_reviewed, reviewed_codings
@@ -134,9 +134,9 @@ def test_a_corrected_code_is_a_pair_unless_it_is_held_out(
 @pytest.mark.slow
 def test_a_run_is_not_continued_with_other_reviews(corpus: Path, reviews: Path, tmp_path: Path) -> None:
     settings = Settings(base=tiny.bert(tmp_path / "base"), epochs=1, batch=8)
-    assemble_ner.train(read(corpus, settings), settings, tmp_path / "ner")
+    train_tagger(read(corpus, settings), settings, tmp_path / "ner")
     with pytest.raises(CheckpointError, match="other settings"):
-        assemble_ner.train(read(corpus, settings, reviews), settings, tmp_path / "ner")
+        train_tagger(read(corpus, settings, reviews), settings, tmp_path / "ner")
     folder = write_corpus(tmp_path)
     options: dict[str, Any] = {
         "data": folder / "data", "output": tmp_path, "base": settings.base, "epochs": 1,

@@ -24,10 +24,9 @@ from training.common.checkpoint import CheckpointError
 from training.common.loop import TrainingLoop
 from training.common.tagging.transitions import WEIGHT
 from training.evaluation.relation import split_negatives
-from training.ner.assemble import counted_transitions
 from training.ner.data import Corpus, examples, read
 from training.ner.settings import Settings
-from training.ner.trainer import TaggerTrainee
+from training.ner.train import TaggerTrainee, counted_transitions
 
 
 class Stopped(Exception):

@@ -10,55 +10,35 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from models.drift import REFERENCE
-from models.encoder.weights import ADAPTER, WEIGHTS
+from models.encoder.weights import ADAPTER
 from models.ner.decoding import TRANSITIONS
 from models.ner.model import EVENT_HEAD, HEAD, STATUS_HEAD
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
 from training.common.adapter import changes_of, in_8_bits
-from training.ner.releases import check_split
 
 TENSORS = (ADAPTER, HEAD, EVENT_HEAD, STATUS_HEAD, TRANSITIONS)
 #: Cosine of the tagging heads of two runs, below which they did not begin with the same one: heads that began
 #: with other random weights have about 0.
 LEAST_COSINE = 0.5
-#: What one configuration may say otherwise than another.
-OF_A_RUN = (
-    "alarms", "event_weight", "event_weights_tried", "like", "mean_of", "own_events", "training",
-    "training_seconds",
-)  # fmt: skip
 
 
-def check_alike(releases: Sequence[Release]) -> None:
-    """Raises ReleaseError unless each is a tagger and, if there are several, all have the same base, corpora,
-    split, files and options of decoding, layers stored in 8 bits, and heads that began with the same weights.
-    """
-    first = releases[0]
-    if first.manifest.task != "ner":
-        raise ReleaseError(f"{first.version} is no tagger")
-    if len(releases) == 1:
-        return
-    split, begun = first.manifest.configuration["training"]["split"], _head(first)
-    for release in releases:
-        if _stated(release) != _stated(first):
+def check_begun_alike(releases: Sequence[Release]) -> None:
+    """Raises ReleaseError where the tagging heads began with other weights."""
+    first = _head(releases[0])
+    for release in releases[1:]:
+        if torch.cosine_similarity(_head(release), first, dim=0) < LEAST_COSINE:
             raise ReleaseError(
-                f"{release.version}: other labels, corpora, files or decoding than {first.version}"
-            )
-        check_split(release, split)
-        if not _in_8_bits(release):
-            raise ReleaseError(f"{release.version}: only layers stored in 8 bits have a mean")
-        if torch.cosine_similarity(_head(release), begun, dim=0) < LEAST_COSINE:
-            raise ReleaseError(
-                f"{release.version}: its head did not begin with the weights of that of {first.version}; "
-                "start both runs from one release"
+                f"{release.version}: its head did not begin with the weights of that of "
+                f"{releases[0].version}; a stage before must have trained it"
             )
 
 
 def mean_files(releases: Sequence[Release]) -> dict[str, dict[str, Tensor]]:
     """The tensors of a release by file name, each the mean of those of all releases, in their number formats;
-    changes of the layers are rounded to 8 bits anew.
+    changes of the layers are rounded to 8 bits anew. Raises ReleaseError where they did not begin alike.
     """
+    check_begun_alike(releases)
     files = {}
     for name in TENSORS:
         if name in releases[0].manifest.files:
@@ -74,12 +54,6 @@ def mean_configuration(releases: Sequence[Release]) -> dict[str, Any]:
     return {"event_weight": mean, "mean_of": [release.version for release in releases]}
 
 
-def _in_8_bits(release: Release) -> bool:
-    files = release.manifest.files
-    adapter = read_tensors(release.file(ADAPTER)) if ADAPTER in files else {}
-    return WEIGHTS not in files and not any(name.endswith(".lora_a") for name in adapter)
-
-
 def _head(release: Release) -> Tensor:
     """The weights of the tagging head in one row."""
     return read_tensors(release.file(HEAD))["linear.weight"].float().flatten()
@@ -90,11 +64,3 @@ def _mean(tensors: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
     dtypes = {name: t.dtype for one in tensors for name, t in one.items()}
     sums = {name: torch.stack([t[name].float() for t in tensors if name in t]).sum(0) for name in dtypes}
     return {name: (total / len(tensors)).to(dtypes[name]) for name, total in sums.items()}
-
-
-def _stated(release: Release) -> tuple[Any, ...]:
-    manifest = release.manifest
-    options = {n: v for n, v in manifest.configuration.items() if n not in OF_A_RUN}
-    corpora = manifest.configuration["training"].get("corpora", "both")
-    files = sorted(manifest.files.keys() - {REFERENCE})
-    return manifest.task, manifest.base, manifest.base_sha256, files, corpora, options

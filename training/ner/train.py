@@ -10,31 +10,40 @@ from __future__ import annotations
 import copy
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
+from rich.console import Console
 from torch import Tensor, nn
 
-from models.encoder.model import Encoder, encoder_of
+from models.encoder.model import Encoder
 from models.encoder.weights import ADAPTER, merge_adapter
 from models.lexicon import NameLexicon
 from models.ner.decoding import TRANSITIONS, Decoding, Floats, tags_of
-from models.ner.head import EventHead, Head
+from models.ner.head import EventHead
 from models.ner.model import EVENT_HEAD, HEAD, STATUS_HEAD, NerModel
 from models.ner.status import StatusHead
-from models.releases.manifest import Release, ReleaseError
+from models.releases.manifest import Release
+from models.text import words
 from models.types import LABELS
 from training.common import adapter
 from training.common.batching import length_batches
-from training.common.checkpoint import random_state, set_random_state
-from training.common.loop import AveragingTrainee, steps_of, warmup_linear
+from training.common.checkpoint import digest_of, random_state, set_random_state
+from training.common.corpora import CorpusError, GoldText
+from training.common.loop import AveragingTrainee, TrainingLoop, steps_of, warmup_linear
 from training.common.precision import mixed
-from training.ner.data import Example
-from training.ner.losses import losses_of
-from training.ner.releases import check_split
+from training.common.tagging.spans import gold_spans, mention_spans
+from training.common.tagging.transitions import pairs_of, transitions_of
+from training.common.tagging.word_tags import word_tags
+from training.evaluation.measures import SpanScores, strict_spans
+from training.ner.data import NEGATIVES, Corpus, Example, examples
+from training.ner.network import beginning, losses_of
 from training.ner.settings import NAMED_FROM, Settings, event_names
 
+console = Console()
 #: Batches out of which sentences of similar length are put together.
 POOL = 20
 
@@ -59,7 +68,7 @@ class TaggerTrainee(AveragingTrainee):
         self.settings, self.data, self.start, self.device = settings, data, start, torch.device(device)
         self.epochs = settings.epochs
         self.rng = random.Random(settings.seed)
-        encoder, self.head, event_head, status_head = _beginning(settings, start)
+        encoder, self.head, event_head, status_head = beginning(settings, start)
         self.encoder = adapter.trainable(encoder, rank=0)
         dimension = self.encoder.dimension
         self.event_head = (event_head or EventHead(dimension)) if settings.heads else None
@@ -157,19 +166,55 @@ def _halved(module: nn.Module) -> dict[str, Tensor]:
     return {name: tensor.detach().half().cpu().clone() for name, tensor in module.state_dict().items()}
 
 
-def _beginning(
-    settings: Settings, release: Release | None
-) -> tuple[Encoder, Head, EventHead | None, StatusHead | None]:
-    """The base and a new head; or encoder and heads of the release to start with.
+def score(model: NerModel, texts: Sequence[GoldText], labels: Sequence[str]) -> SpanScores:
+    return strict_spans(mention_spans(model.predict([t.text for t in texts])), gold_spans(texts), labels)
 
-    Raises ReleaseError where that release is not a tagger over the same base, or may know test texts of this
-    run.
+
+def training_sentences(corpora: Mapping[str, Corpus], settings: Settings) -> list[Example]:
+    """The training sentences of all corpora as pieces with tags."""
+    encoder, tags = Encoder.load(settings.base), tags_of(LABELS)
+    return [example for corpus in corpora.values() for example in examples(corpus, encoder, tags)]
+
+
+def counted_transitions(corpora: Mapping[str, Corpus]) -> Floats:
+    """The transitions between the tags of the training sentences of all corpora but the negatives, which hold
+    no mentions on purpose.
     """
-    if release is None:
-        encoder = Encoder.load(settings.base)
-        return encoder, Head(encoder.dimension, len(tags_of(LABELS))), None, None
-    if (release.manifest.task, release.manifest.base) != ("ner", settings.base):
-        raise ReleaseError(f"{release.version}: no tagger over {settings.base} to begin with")
-    check_split(release, settings.split)
-    model = NerModel.load(release)
-    return encoder_of(release, packed=False), model.head, model.event_head, model.status_head
+    numbers = {tag: i for i, tag in enumerate(tags_of(LABELS))}
+    sequences = [
+        [numbers[tag] for tag in word_tags(text, words(text.text), corpus.lexicon)]
+        for name, corpus in corpora.items()
+        if name != NEGATIVES
+        for text in corpus.train
+    ]
+    return transitions_of(pairs_of(sequences, len(numbers)), list(numbers))
+
+
+def validation_scores(corpora: Mapping[str, Corpus], model: NerModel) -> dict[str, float]:
+    """Corpus to strict micro F1 on its validation part."""
+    return {name: score(model, c.valid, c.labels).micro.f1 for name, c in corpora.items() if c.valid}
+
+
+def train(
+    corpora: Mapping[str, Corpus],
+    settings: Settings,
+    run: Path | None,
+    device: torch.device | str = "cpu",
+    start: Release | None = None,
+) -> tuple[TaggerTrainee, TrainingLoop]:
+    """A whole run with its curve printed; the trainee ends with the weights of the best epoch. Raises
+    CorpusError where there is no sentence to train on.
+    """
+    data = training_sentences(corpora, settings)
+    if not data:
+        raise CorpusError(f"there is no sentence to train on: the files of {', '.join(corpora)} are empty")
+    valid = sum(len(c.valid) for c in corpora.values())
+    console.print(f"{len(data)} training sentences, {valid} for validation")
+    scores = partial(validation_scores, corpora)
+    transitions = counted_transitions(corpora) if settings.decode == "viterbi" else None
+    trainee = TaggerTrainee(settings, data, scores, device, transitions, start)
+    digest = digest_of(text for corpus in corpora.values() for text in (*corpus.train, *corpus.valid))
+    begun = start.version if start else ""
+    loop = TrainingLoop(trainee, asdict(settings) | {"data": digest, "start": begun}, run)
+    loop.run()
+    return trainee, loop

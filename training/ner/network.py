@@ -1,4 +1,6 @@
-"""Losses of CONORM-NER: tags, whether a text reports an event, and the status of effects."""
+"""The network of CONORM-NER as a run begins with it, and its losses: tags, whether a text reports an event,
+and the status of effects.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +9,37 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from models.encoder.model import Encoder
+from models.encoder.model import Encoder, encoder_of
+from models.ner.decoding import tags_of
 from models.ner.head import EventHead, Head
+from models.ner.model import NerModel
 from models.ner.status import StatusHead
-from models.types import STATUSES
+from models.releases.manifest import Release, ReleaseError
+from models.types import LABELS, STATUSES
 from training.ner.data import UNKNOWN, Example
+from training.ner.settings import Settings
 
 #: Weights of the losses of the event head, and of the status of mentions and their pairs with drugs.
 EVENT_WEIGHT, STATUS_WEIGHT, PAIR_WEIGHT = 0.5, 0.3, 0.2
+
+
+def beginning(
+    settings: Settings, release: Release | None
+) -> tuple[Encoder, Head, EventHead | None, StatusHead | None]:
+    """The base and a new head; or encoder and heads of the release to start with.
+
+    Raises ReleaseError where that release is not a tagger over the same base, or of another split of the ADE
+    corpus, and may know test texts of this run.
+    """
+    if release is None:
+        encoder = Encoder.load(settings.base)
+        return encoder, Head(encoder.dimension, len(tags_of(LABELS))), None, None
+    if (release.manifest.task, release.manifest.base) != ("ner", settings.base):
+        raise ReleaseError(f"{release.version}: no tagger over {settings.base} to begin with")
+    if (split := release.manifest.configuration["training"]["split"]) != settings.split:
+        raise ReleaseError(f"{release.version} was trained on {split}, not on {settings.split}")
+    model = NerModel.load(release)
+    return encoder_of(release, packed=False), model.head, model.event_head, model.status_head
 
 
 def losses_of(

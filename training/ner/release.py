@@ -1,0 +1,206 @@
+"""Releases of CONORM-NER: changes of the encoder, the heads, the drug lexicon, and what was chosen for them.
+They are made by training, of the weights of others, or again with today's tables.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import save_file
+
+from models import drugs
+from models.drift import REFERENCE
+from models.encoder.base_files import base_digest
+from models.ner.model import NerModel
+from models.ner.named_events import NAMES, write_names
+from models.releases.manifest import Release, Score, TrainingData
+from models.types import CODED_LABELS, LABELS
+from training.common.build import build_release
+from training.common.corpora import ADE_NEGATIVES, PSYTAR_TRAINING, ade_corpus
+from training.evaluation.alarms import DEFINITIONS as ALARMS
+from training.evaluation.alarms import Post, alarm_curve
+from training.evaluation.evaluate import manifest_scores
+from training.evaluation.own_events import DEFINITIONS as OWN_EVENTS
+from training.evaluation.own_events import own_event_curve
+from training.ner.data import NEGATIVES, REVIEWED, Corpus, read
+from training.ner.mean import mean_configuration, mean_files
+from training.ner.settings import Settings, event_names
+from training.ner.train import TaggerTrainee, train, validation_scores
+from training.recipes.stages import Place
+from training.teaching.readers import gold_texts, teaching_sources
+from training.teaching.reviewed import reviewed_source
+
+#: Weights of the log-odds of an event.
+WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.5)
+CANARY = [
+    "Zoloft gave me awful insomnia and night sweats, no nausea though.",
+    "Intravenous azithromycin - induced ototoxicity .",
+    "brain zaps since I stopped effexor, was on it for depression",
+    "The weather was fine.",
+]
+
+
+def make(settings: Settings, place: Place) -> Release:
+    """Trains, from the weights of `start` or of the base, with the texts of a file of reviews, scores on the
+    test parts of the training corpora, and writes a release.
+    """
+    corpora = read(place.data, settings, place.reviews)
+    trainee, loop = train(corpora, settings, place.checkpoints, place.device, place.start)
+    with tempfile.TemporaryDirectory(prefix="ner-") as name:
+        folder = Path(name)
+        for file, tensors in trainee.release_files().items():
+            save_file(tensors, folder / file)
+        shutil.copyfile(drugs.BUNDLED, folder / drugs.RELEASE_FILE)
+        if settings.heads:
+            write_names(folder / NAMES, event_names())
+        return _built(settings, trainee, round(loop.seconds), folder, corpora, place)
+
+
+def _built(
+    settings: Settings,
+    trainee: TaggerTrainee,
+    seconds: int,
+    folder: Path,
+    corpora: Mapping[str, Corpus],
+    place: Place,
+) -> Release:
+    configuration: dict[str, Any] = {
+        "labels": list(LABELS),
+        "max_pieces": trainee.encoder.max_pieces,
+        "decode": settings.decode,
+        "window": settings.window,
+        "labels_pooled": trainee.decoding.labels_pooled,
+        "named_from": trainee.decoding.named_from,
+        "withdrawals_named": trainee.decoding.withdrawals_named,
+        "training": asdict(settings) | {"start": trainee.start.version if trainee.start else ""},
+        "training_seconds": seconds,
+    }
+    return build_release(
+        folder,
+        task="ner",
+        kind="CONORM-NER head over a trained encoder",
+        base=settings.base,
+        base_sha256=base_digest(settings.base),
+        configuration=configuration,
+        training_data=_sources(settings, corpora, trainee.start),
+        canary=CANARY,
+        scores=test_scores(settings.corpora, settings.split, place),
+        root=place.output,
+        device=trainee.device,
+        chosen=partial(chosen_of_heads, partial(validation_scores, corpora)) if settings.heads else None,
+    )
+
+
+def test_scores(corpora: str, split: str, place: Place) -> Callable[[Any], list[Score]] | None:
+    """What measures a model on the test parts of the training corpora; None where no scores are read."""
+    tested = ([split] if corpora != "psytar" else []) + (["psytar_test"] if corpora != "ade" else [])
+    return partial(manifest_scores, "ner", data=place.data, splits=tested) if place.is_scored else None
+
+
+def _sources(settings: Settings, corpora: Mapping[str, Corpus], start: Release | None) -> list[TrainingData]:
+    """What a release was trained on, with what the release that its run began with knew."""
+    public = {"clinical": ade_corpus(settings.split), "posts": PSYTAR_TRAINING, NEGATIVES: ADE_NEGATIVES}
+    own = [public[n] for n in corpora if n in public]
+    own += teaching_sources(text for corpus in corpora.values() for text in corpus.train)
+    if REVIEWED in corpora:
+        own.append(reviewed_source(len(corpora[REVIEWED].train)))
+    earlier = start.manifest.training_data if start else []
+    return list(dict.fromkeys([*own, *earlier]))
+
+
+def refreshed(releases: Sequence[Release], place: Place) -> Release:
+    """Drugs and the names of adverse events are those of the bundled tables where the first release has any;
+    the rest is as it was in that release, and the scores and the curves over the held-out posts are measured
+    anew. The weights of several releases are averaged. Raises ReleaseError where they began with other heads.
+    """
+    manifest = releases[0].manifest
+    configuration = manifest.configuration | _origin(releases)
+    trained = configuration["training"]
+    sources = [source for release in releases for source in release.manifest.training_data]
+    with tempfile.TemporaryDirectory(prefix="ner-") as name:
+        folder = Path(name)
+        _write_files(folder, releases)
+        return build_release(
+            folder,
+            task="ner",
+            kind=manifest.kind,
+            base=manifest.base,
+            base_sha256=manifest.base_sha256,
+            configuration=configuration,
+            training_data=list(dict.fromkeys(sources)),
+            canary=CANARY,
+            scores=test_scores(trained["corpora"], trained["split"], place),
+            root=place.output,
+            device=place.device,
+            chosen=held_out_curves,
+        )
+
+
+def _origin(releases: Sequence[Release]) -> dict[str, Any]:
+    if len(releases) == 1:
+        return {"like": releases[0].version}
+    return mean_configuration(releases)
+
+
+def _write_files(folder: Path, releases: Sequence[Release]) -> None:
+    files = releases[0].manifest.files
+    # A reference holds the answers of the release that it is of.
+    for file in files.keys() - {REFERENCE}:
+        shutil.copyfile(releases[0].file(file), folder / file)
+    if drugs.RELEASE_FILE in files:
+        shutil.copyfile(drugs.BUNDLED, folder / drugs.RELEASE_FILE)
+    if len(releases) > 1:
+        for file, tensors in mean_files(releases).items():
+            save_file(tensors, folder / file)
+    if NAMES in files:
+        write_names(folder / NAMES, event_names())
+
+
+def chosen_of_heads(scores: Callable[[NerModel], Mapping[str, float]], model: NerModel) -> dict[str, Any]:
+    """The entries of a configuration of a tagger with further heads."""
+    return event_options(model, scores) | held_out_curves(model)
+
+
+def event_options(model: NerModel, scores: Callable[[NerModel], Mapping[str, float]]) -> dict[str, Any]:
+    """The entries of a release's configuration: the weight of the event head with the best mean of the
+    validation scores, which the model has from then on.
+    """
+    tried = {}
+    for weight in WEIGHTS:
+        model.decoding.event_weight = weight
+        by_corpus = scores(model)
+        tried[str(weight)] = round(sum(by_corpus.values()) / len(by_corpus), 4)
+    best = max(WEIGHTS, key=lambda weight: tried[str(weight)])
+    model.decoding.event_weight = best
+    return {"event_weight": best, "event_below": 0.0, "event_weights_tried": tried}
+
+
+def held_out_curves(model: NerModel) -> dict[str, Any]:
+    """The entries of a configuration with the curves over the held-out posts of the teaching corpus, where
+    there are any: that of alarms for an event head, and that of risk and coverage for a status head.
+    """
+    posts = held_out_posts()
+    if not posts or (model.event_head is None and model.status_head is None):
+        return {}
+    curves: dict[str, Any] = {}
+    reading = model.read([p.text for p in posts])
+    if model.event_head is not None:
+        curves["alarms"] = alarm_curve(model, posts, reading) | {"definitions": ALARMS}
+    if model.status_head is not None:
+        curves["own_events"] = own_event_curve(model, posts, reading) | {"definitions": OWN_EVENTS}
+    return curves
+
+
+def held_out_posts() -> list[Post]:
+    """The posts of the teaching corpus that are never trained on."""
+    posts = []
+    for text in gold_texts("posts", "held_out"):
+        events = tuple((m.start, m.end) for m in text.mentions if m.label in CODED_LABELS)
+        posts.append(Post(text.text, events, bool(events)))
+    return posts
