@@ -40,6 +40,10 @@ log = logging.getLogger(__name__)
 OBSERVE_SECONDS = 1.0
 #: Seconds to drain after a stage failed: its own records will not be acknowledged, so a long wait is useless.
 FAILED_GRACE = 3.0
+#: Seconds to drain while the broker is away, after which nothing more is confirmed soon.
+AWAY_GRACE = 3.0
+#: Seconds after that to close the connections, which Faust's services may wait for without end.
+AWAY_EXIT = 5.0
 #: Seconds after the grace period to close connections; then the process exits, whatever still hangs.
 EXIT_SECONDS = 15.0
 #: Seconds to wait for apps that are still starting when a model could not be loaded.
@@ -48,8 +52,8 @@ START_SECONDS = 15.0
 GROUP_SECONDS = 5.0
 
 
-def exit_after(seconds: float) -> None:
-    """Starts a timer that exits the process with code 1, even if an inference or a store request hangs.
+def exit_after(seconds: float, code: int = 1) -> None:
+    """Starts a timer that exits the process, even if an inference or a store request hangs.
 
     Records that are not acknowledged by then are delivered again.
     """
@@ -57,7 +61,7 @@ def exit_after(seconds: float) -> None:
     def end() -> None:
         log.error("not stopped within %.0f s: exiting anyway", seconds)
         logging.shutdown()
-        os._exit(1)
+        os._exit(code)
 
     timer = threading.Timer(seconds, end)
     timer.daemon = True
@@ -176,11 +180,9 @@ class Worker:
         assert body is not None
         lag = LagWatch(self.settings, self._apps)
         beat = asyncio.create_task(self._watchdog.beat())
-        background = [
-            asyncio.create_task(self._broker.run()),
-            asyncio.create_task(lag.run()),
-        ]
-        watch = asyncio.create_task(self._watch(body, [*background, *self.beside], lag))
+        broker = asyncio.create_task(self._broker.run())
+        background = [asyncio.create_task(lag.run())]
+        watch = asyncio.create_task(self._watch(body, [broker, *background, *self.beside], lag))
         try:
             await self._start(on_loaded)
             background.append(asyncio.create_task(Reloader(self.stages, self.handles, self.settings).run()))
@@ -190,7 +192,7 @@ class Worker:
                 raise
         finally:
             failed = watch.done() and not watch.cancelled()
-            await self._stop((watch, *background), failed=failed)
+            await self._stop((watch, *background), broker, failed=failed)
             await runner.cleanup()
             beat.cancel()
             self._watchdog.stop()
@@ -294,9 +296,11 @@ class Worker:
             body.cancel()
             raise
 
-    async def _stop(self, tasks: Sequence[asyncio.Task[None]], *, failed: bool) -> None:
-        """Cancels the background tasks and drains the stages; after a failure the process exits even if that
-        hangs.
+    async def _stop(
+        self, tasks: Sequence[asyncio.Task[None]], broker: asyncio.Task[None], *, failed: bool
+    ) -> None:
+        """Cancels the background tasks, drains the stages, and cancels the watch of the broker, without which
+        they cannot be drained; after a failure the process exits even if that hangs.
         """
         if failed and self._exits_process:
             exit_after(FAILED_GRACE + EXIT_SECONDS)
@@ -304,19 +308,35 @@ class Worker:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._drain(FAILED_GRACE if failed else self.settings.grace)
+        broker.cancel()
+        await asyncio.gather(broker, return_exceptions=True)
 
     async def _drain(self, grace: float) -> None:
-        """Stops every stage within `grace` seconds; records not finished by then stay unacknowledged and are
-        delivered again.
+        """Stops every stage within `grace` seconds, or AWAY_GRACE without a broker; records not finished by
+        then stay unacknowledged and are delivered again.
         """
         apps, self._apps = self._apps, []
         self.readiness()
         stops = [asyncio.create_task(a.app.stop()) for a in apps if a.app.started]
         if stops:
-            _, late = await asyncio.wait(stops, timeout=grace)
+            late = await self._not_stopped(stops, grace)
             for task in late:
                 task.cancel()
-            if late:
-                log.warning("%d stages were not drained within %.0f s", len(late), grace)
         self._inference.close()
         self._in_flight.close()
+
+    async def _not_stopped(self, stops: Sequence[asyncio.Task[Any]], grace: float) -> set[asyncio.Task[Any]]:
+        """Waits for the stops of the stages, and gives those that are left."""
+        left, waited, away = set(stops), 0.0, 0.0
+        while left and waited < grace and away < AWAY_GRACE:
+            seconds = min(OBSERVE_SECONDS, grace - waited)
+            _, left = await asyncio.wait(left, timeout=seconds)
+            waited += seconds
+            away = 0.0 if self._broker.up else away + seconds
+        if left and away >= AWAY_GRACE:
+            log.warning("%d stages are not waited for any longer: the broker is away", len(left))
+            if self._exits_process:
+                exit_after(AWAY_EXIT, code=0)
+        elif left:
+            log.warning("%d stages were not drained within %.0f s", len(left), grace)
+        return left

@@ -12,7 +12,7 @@ from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer, P
 
 from streams.app.record_queue import RecordQueue
 from streams.broker import tolerant_headers
-from streams.broker.consumer import ISOLATION
+from streams.broker.consumer import ISOLATION, whole_stop
 from streams.broker.coordinator_lookup import retry_unknown_nodes
 from streams.broker.membership import Membership
 from streams.broker.patience import wait_at_start
@@ -41,6 +41,10 @@ class _CommittedConsumerThread(AIOKafkaConsumerThread):
         coordinator._coordination_task.add_done_callback(self._coordination_ended)
         self._push = coordinator._push_error_to_user
         coordinator._push_error_to_user = self._membership_failed
+
+    async def on_thread_stop(self) -> None:
+        # Otherwise the thread would end without saying so, and the stop of the app would wait for it.
+        await whole_stop(self._consumer, super().on_thread_stop())
 
     def _create_worker_consumer(self, transport: Any) -> Any:
         tolerant_headers.install()

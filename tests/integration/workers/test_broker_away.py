@@ -27,11 +27,11 @@ POSTS = 20
 class Started:
     """A process with a log and ports for itself."""
 
-    def __init__(self, site: Site, name: str, *arguments: str) -> None:
+    def __init__(self, site: Site, name: str, *arguments: str, **more: str) -> None:
         self.name = name
         self.log = site.folder / f"{name}.log"
         self.port, self.web_port = processes.free_port(), processes.free_port()
-        env = site.env | {"PV_HTTP_PORT": str(self.port), "PV_WEB_PORT": str(self.web_port)}
+        env = site.env | {"PV_HTTP_PORT": str(self.port), "PV_WEB_PORT": str(self.web_port)} | more
         self.process = processes.started(*arguments, env=env, log=self.log, forked=True)
 
     def said(self, words: str) -> int:
@@ -125,6 +125,32 @@ def test_a_process_that_waits_for_the_broker_ends_when_it_is_told_to(tiny_site: 
             one.process.kill()
     finally:
         site.kafka.restart()
+
+
+def test_a_worker_whose_broker_went_away_ends_long_before_its_grace_and_loses_nothing(
+    tiny_site: Site,
+) -> None:
+    site, n = tiny_site, 2000
+    ids = {f"p{i}" for i in range(n)}
+    arguments = ("worker", "--stage", "ner")
+    site.produce(
+        "posts", [(i.encode(), orjson.dumps({"id": i, "text": "zoloft gave me a rash"})) for i in ids]
+    )
+    one = Started(site, "first", *arguments, PV_GRACE=str(10 * END_S))
+    try:
+        site.wait_count(1, "mentions")
+        site.kafka.kill()
+        try:
+            have_said([one], WAITS)
+            one.process.terminate()
+            assert one.process.wait(3 * END_S) == 0, one.text
+        finally:
+            site.kafka.restart()
+    finally:
+        one.process.kill()
+    assert "not waited for any longer" in one.text
+    with site.running(*arguments):
+        processes.wait_until(lambda: {r["id"] for r in site.records("mentions")} == ids, "all posts", 240)
 
 
 @pytest.mark.parametrize("command", ["worker", "web"])

@@ -24,7 +24,9 @@ from streams.topics import MENTIONS, POSTS
 from streams.worker import Worker
 from tests.fakes import FakeTagger, loaded
 from tests.integration.processes import count
-from tests.streams.polling import until
+from tests.streams.polling import pause_fetches, until
+
+STAGE = Stage("ner", POSTS, MENTIONS, ner.predict)
 
 
 def test_the_starts_and_stops_of_fausts_services_are_no_messages_of_ours() -> None:
@@ -73,10 +75,9 @@ async def test_only_the_first_batch_is_small(first: int) -> None:
 async def test_what_is_fetched_and_dropped_in_a_rebalance_is_read_again_without_committed_offsets(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    stage = Stage("ner", POSTS, MENTIONS, ner.predict)
     with EmbeddedBroker() as broker:
         settings = Settings(broker=f"kafka://{broker.bootstrap}", http_port=0)
-        worker = Worker((stage,), settings)
+        worker = Worker((STAGE,), settings)
         worker.handles["ner"] = Handle(loaded(FakeTagger()))
         async with worker.running(), Sender(settings) as sender:
             consumer: Any = worker._apps[0].app._consumer
@@ -102,6 +103,20 @@ async def test_what_is_fetched_and_dropped_in_a_rebalance_is_read_again_without_
             await asyncio.wait_for(dropped.wait(), 60)
             consumer.resume_flow()
             await until(lambda: count(broker.bootstrap, "mentions") == 1, 20)
+
+
+async def test_a_worker_is_drained_whose_fetch_pauses_after_an_error(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """aiokafka raises the cancellation of such a fetch, and the thread of Faust's consumer ended with it."""
+    with EmbeddedBroker() as broker:
+        worker = Worker((STAGE,), Settings(broker=f"kafka://{broker.bootstrap}", http_port=0, grace=20))
+        worker.handles["ner"] = Handle(loaded(FakeTagger()))
+        async with worker.running():
+            consumer: Any = worker._apps[0].app._consumer
+            await until(lambda: bool(consumer.flow_active))
+            await until(pause_fetches(consumer._thread._consumer).is_set, 60)
+    assert "were not drained" not in caplog.text
 
 
 def test_a_worker_without_partitions_never_leaves_its_group_for_that() -> None:

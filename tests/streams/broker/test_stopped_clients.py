@@ -28,7 +28,7 @@ from streams.signals.publishing import publish
 from streams.sources.delivery import Delivery
 from streams.store.follow import Follower
 from streams.store.opening import open_database
-from tests.streams.polling import until
+from tests.streams.polling import pause_fetches, until
 
 
 async def _follow(settings: Settings) -> None:
@@ -107,6 +107,16 @@ async def test_a_client_that_does_not_start_is_stopped(
     assert isinstance(outcome, expected if cancelled else KafkaConnectionError)
     assert clients
     assert all(client._closed for client in clients)
+
+
+async def test_a_consumer_stops_whose_fetch_pauses_after_an_error(broker: str) -> None:
+    """As it does while the broker is away. aiokafka cancels it then, and raises its cancellation."""
+    consumer = kafka_consumer(Settings(broker=broker), "events", group_id=None, enable_auto_commit=False)
+    await consumer.start()
+    pauses = pause_fetches(consumer)
+    await until(pauses.is_set, 20)
+    await consumer.stop()
+    assert not any(conn.connected() for conn in consumer._client._conns.values())
 
 
 async def test_a_consumer_stops_that_was_just_assigned_its_partitions_anew(broker: str) -> None:
