@@ -8,11 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import aiohttp
+import orjson
 
 from models.redaction import redact
 
 #: Seconds for each request.
 TIMEOUT_SECONDS = 5.0
+#: Bytes of an answer, of which a worker needs a few kB.
+MOST_BYTES = 1 << 20
 
 
 @dataclass(slots=True)
@@ -66,6 +69,13 @@ async def _ask(session: aiohttp.ClientSession, address: str) -> WorkerStatus:
 
 
 async def _get(session: aiohttp.ClientSession, url: str) -> Any:
-    """The JSON of an answer, whatever its status: 503 has one too."""
+    """The JSON of an answer, whatever its status: 503 has one too. Raises ValueError where it is none, or has
+    more than MOST_BYTES.
+    """
     async with session.get(url) as answer:
-        return await answer.json(content_type=None)
+        content = bytearray()
+        async for part in answer.content.iter_any():
+            content += part
+            if len(content) > MOST_BYTES:
+                raise ValueError(f"an answer of more than {MOST_BYTES} bytes")
+        return orjson.loads(content)
