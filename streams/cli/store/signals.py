@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -96,6 +97,8 @@ def signals(
     settings = broker_settings() if publish else read_settings()
     run = _Run(settings, options, _parsed(until))
     outputs = _Outputs(show, html, json, publish)
+    if every and publish:
+        run.wait_for_broker()
     run.once(outputs)
     if every:
         run.repeat(outputs, every, refit)
@@ -136,6 +139,13 @@ class _Run:
         self._surveillance: Any = None
         self._fitted_at = time.monotonic()
         self._published: set[str] | None = None
+
+    def wait_for_broker(self) -> None:
+        """Raises TopicsError, and the error of a broker that refuses the connection or the login."""
+        from streams.broker.watch import BrokerWatch
+        from streams.topics import SIGNALS, require
+
+        asyncio.run(BrokerWatch(self.settings).until_answered(partial(require, self.settings, (SIGNALS,))))
 
     def repeat(self, outputs: _Outputs, every: float, refit_after: float) -> None:
         was_done = True

@@ -49,12 +49,16 @@ def first_child(pid: int) -> int:
 
 
 @pytest.mark.parametrize(
-    ("program", "said"),
-    [(["-m", "streams"], "no evidence"), (["-c", SLOW], "computing")],
-    ids=["wait", "query"],
+    ("program", "options", "said"),
+    [
+        (["-m", "streams"], [], "no evidence"),
+        (["-c", SLOW], [], "computing"),
+        (["-m", "streams"], ["--publish"], "does not answer: waiting for it"),
+    ],
+    ids=["wait", "query", "no broker"],
 )
-def test_it_ends_between_two_computations_and_in_a_query(
-    tmp_path: Path, program: list[str], said: str
+def test_it_ends_between_two_computations_in_a_query_and_while_it_waits_for_the_broker(
+    tmp_path: Path, program: list[str], options: list[str], said: str
 ) -> None:
     path, log = tmp_path / "events.duckdb", tmp_path / "log"
     database = DuckDatabase(path, write=True)
@@ -63,13 +67,14 @@ def test_it_ends_between_two_computations_and_in_a_query(
     prefix = FIRST if can_be_first() else []
     with log.open("wb") as file:
         process = subprocess.Popen(
-            [*prefix, sys.executable, *program, "signals", "--every", "3600"],
+            [*prefix, sys.executable, *program, "signals", "--every", "3600", *options],
             env=processes.environment("127.0.0.1:1", 0, PV_DATABASE=str(path)), cwd=processes.ROOT,
             stdout=file, stderr=file,
         )  # fmt: skip
     worker = first_child(process.pid) if prefix else process.pid
     try:
         processes.wait_until(lambda: said in log.read_text() or process.poll() is not None, said)
+        assert process.poll() is None, log.read_text()
         started = time.monotonic()
         os.kill(worker, signal.SIGTERM)
         assert process.wait(END_S) == 0, log.read_text()
