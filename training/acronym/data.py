@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from pathlib import Path
 
 from models.acronym.model import CLINICAL, load_dictionary
+from models.acronym.prototypes import WRITTEN
 from models.acronym.questions import Question, question
 from models.acronym.surface_features import undotted
 from models.releases.manifest import TrainingData
@@ -41,7 +42,6 @@ CORPORA = {
         licence="none stated; citation asked",
     ),
 }
-WRITTEN = "written"
 #: Share of the acronyms, or of the rows, that are held out for validation.
 HELD_OUT = 0.15
 #: Validation rows at most.
@@ -72,13 +72,13 @@ def read_parts(data: Path, settings: Settings) -> tuple[list[Row], list[Row]]:
             (trained if settings.is_paper else validated).append(casi_parts(folder)[0])
         else:
             trained.append(read_sdu(folder / f"{corpus}_train.json", folder / f"{corpus}_dictionary.json"))
-    trained, validated = ([ambiguous(rows) for rows in part] for part in (trained, validated))
     if settings.is_paper:
-        parts = split_casi([row for rows in trained for row in rows], settings.seed, HELD_OUT)
+        parts = split_casi(ambiguous([row for rows in trained for row in rows]), settings.seed, HELD_OUT)
         return parts[0], sample_rows(parts[1], 0, settings.seed, settings.limit)
     training, held_out = split_by_acronym(trained, HELD_OUT, settings.seed, validated)
     total = min(settings.limit, VALIDATED) or VALIDATED
-    return training, sample_validation(held_out, settings.rows, settings.seed, total)
+    validation = sample_validation([*map(ambiguous, held_out)], settings.rows, settings.seed, total)
+    return ambiguous(training), validation
 
 
 def ambiguous(rows: Iterable[Row]) -> list[Row]:

@@ -11,6 +11,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from models.text import words
@@ -30,27 +31,7 @@ PLURAL_OUTSIDE = 0.5
 _WORD = re.compile(r"[A-Za-z][a-z]+|[A-Z][a-z]*(?=[A-Z])")
 _PLURAL = re.compile(r"[^\Wsiu]s$")
 #: Words that are in no phrase: function words, and words that are mostly verbs in medical reports.
-_NO_PHRASE = frozenset(
-    re.findall(
-        r"\w+",
-        """
-        the an and or of in on for to by with without from at as is are was were be been being has have had
-        do does did not no nor but if then than that this these those it its he she his her they their them
-        we our us you your my me who whom whose which what when where while during after before between
-        among within into onto over under above below through about against per via due both each every
-        either neither all any some many much more most less least few several other another such same own
-        only also very too so just can could may might must shall should will would one two three four five
-        six seven eight nine ten first second third there here because although though since until unless
-        however therefore thus hence whereas despite following including using used showed shown shows show
-        revealed found developed develop received receiving receive treated reported report reports describe
-        described presented occurred occur associated related induced caused causing suggest suggests
-        suggested indicate given taking took taken became become remained improved resolved seems appears
-        appeared observed noted increased decreased discontinued started stopped began underwent required
-        resulted led diagnosed known well like get got feel felt went go going make made even still again
-        ago im dont cant ive am up down out off back now
-        """,
-    )
-)
+_NO_PHRASE = frozenset(Path(__file__).with_name("no_phrase.txt").read_text(encoding="utf-8").split())
 
 
 class Phrase(NamedTuple):

@@ -16,12 +16,13 @@ from safetensors.torch import save_file
 
 from models.acronym.m_network import MNetwork
 from models.acronym.model import AcronymModel
+from models.acronym.prototypes import WRITTEN
 from models.acronym.scorers import HEAD, TrainedScorer
 from models.encoder.base_files import base_digest
 from models.encoder.model import Encoder
 from models.encoder.weights import ADAPTER, WEIGHTS
 from models.releases.manifest import Release, ReleaseError, Score, TrainingData
-from training.acronym.data import CORPORA, WRITTEN, clinical_dictionary, contexts_of
+from training.acronym.data import CORPORA, clinical_dictionary, contexts_of
 from training.acronym.mixture import best_mixture, validation_scores
 from training.acronym.prototypes import Estimates, read_examples, write_prototypes
 from training.acronym.settings import Settings

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import typer
 
+from models.acronym.prototypes import WRITTEN
 from models.encoder.capabilities import Need
-from training.acronym.data import CORPORA, WRITTEN
+from training.acronym.data import CORPORA
 from training.acronym.release import make, refreshed
 from training.acronym.settings import Settings
 from training.common.program import check_base

@@ -4,16 +4,13 @@ and sums always in 32 bits.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import torch
-import typer
 
 from models.loading import number_formats
 
 Precision = Literal["auto", "float32", "bfloat16"]
-HELP = "auto: 16-bit products where they are faster (AMX, GPU); weights stay in 32 bits"
-PrecisionOption = Annotated[Precision, typer.Option(help=HELP)]
 
 
 def resolved(precision: Precision, device: torch.device | str = "cpu") -> Literal["float32", "bfloat16"]:
