@@ -76,8 +76,6 @@ FEATURES = (
     "key_share",
     "lead_key_gain",
 )
-#: Features that releases without a model of key words lack.
-OF_KEY_WORDS = frozenset(("key_most", "key_sum", "key_share", "lead_key_gain"))
 #: Questions that ask nothing.
 _FILLER = re.compile(
     r"\W{0,20}(?:where (?:do|should|shall|can) i (?:even )?(?:start|begin)|where to (?:start|begin)|"

@@ -35,7 +35,7 @@ from models.types import ShortQuestion
 
 ANSWER_RANKER = "answer_ranker.tsv"
 INSERTION_RANKER = "insertion_ranker.tsv"
-#: The weights of the key words, and their name in the file; older releases have none.
+#: The weights of the key words, and their name in the file.
 KEY_WEIGHTS, KEY_TENSOR = "key_words.safetensors", "key_words"
 
 
@@ -130,9 +130,10 @@ class Extractor:
                 (INSERTION_RANKER, insertion),
             )
             of_focus, of_answer, of_insertion = (
-                LinearRanker.load(release.file(f), m.FEATURES, m.OF_KEY_WORDS) for f, m in tables
+                LinearRanker.load(release.file(f), m.FEATURES) for f, m in tables
             )
-            rankers = Rankers(of_focus, of_answer, of_insertion, key_words_of(release, encoder.dimension))
+            weights = read_tensors(release.file(KEY_WEIGHTS))[KEY_TENSOR].float()
+            rankers = Rankers(of_focus, of_answer, of_insertion, KeyWords(weights, encoder.dimension))
             least = release.manifest.configuration["thresholds"]
             thresholds = Thresholds(**{name: float(least[name]) for name in Thresholds._fields})
             return cls(encoder, lexicons, rankers, thresholds)
@@ -171,15 +172,6 @@ class Extractor:
         )
         answer = ExtractedAnswer(chosen, text, score, names, sure)
         return Extraction(message, about.found, probabilities, answer)
-
-
-def key_words_of(release: Release, dimension: int) -> KeyWords | None:
-    """The regression of key words of a release over an encoder of this dimension; None where it has none.
-    Raises ValueError where it is for another dimension.
-    """
-    if KEY_WEIGHTS not in release.manifest.files:
-        return None
-    return KeyWords(read_tensors(release.file(KEY_WEIGHTS))[KEY_TENSOR].float(), dimension)
 
 
 def choice(

@@ -40,8 +40,6 @@ FEATURES = (
 SOURCES = FEATURES[:7]
 #: The way that knows a name by its probability alone, not by what it is.
 KEY = "key"
-#: Features that releases without a model of key words lack.
-OF_KEY_WORDS = frozenset(("key", "key_most", "key_least"))
 #: Words of contact forms in a subject line.
 _FORM = re.compile(
     r"\b(?:clinicaltrials|questions?|general|information|inquiry|request|customer|service|re|help|advice|"

@@ -61,8 +61,6 @@ FEATURES = (
     *(f"names_{named}_{kind}" for named in ("drug", "other") for kind in ("drug", "other")),
     *(f"{cue}_{kind}" for cue in _PATTERNS for kind in ("drug", "other")),
 )
-#: Features that releases without a model of key words lack.
-OF_KEY_WORDS = frozenset(("key", "key_most", "key_least", "key_named", "key_lacked"))
 #: The row of leaving a name out.
 NONE = [1.0, *[0.0] * (len(FEATURES) - 1)]
 #: Maximum number of inserted names.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from models.tables import read_tsv
@@ -21,14 +21,9 @@ class LinearRanker:
         self.weights = [weights[name] for name in features]
 
     @classmethod
-    def load(cls, path: Path, features: Sequence[str], later: Collection[str] = frozenset()) -> LinearRanker:
-        """Raises ValueError where the table has other features. Those of `later` may all be missing, as in
-        older releases, and weigh nothing then.
-        """
-        weights = {row[0]: float(row[1]) for row in read_tsv(path, _COLUMNS)}
-        if not weights.keys() & set(later):
-            weights |= dict.fromkeys(later, 0.0)
-        return cls(weights, features)
+    def load(cls, path: Path, features: Sequence[str]) -> LinearRanker:
+        """Raises ValueError where the table has other features."""
+        return cls({row[0]: float(row[1]) for row in read_tsv(path, _COLUMNS)}, features)
 
     def scores(self, rows: Sequence[Sequence[float]]) -> list[float]:
         """One score for each row of features; only differences within a text mean something."""

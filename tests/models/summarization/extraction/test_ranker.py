@@ -32,15 +32,6 @@ def test_probabilities_add_up_to_1_whatever_the_scores() -> None:
     assert sum(softmax([-5.0, 0.0, 3.0])) == pytest.approx(1)
 
 
-def test_features_that_older_releases_lack_weigh_nothing_but_are_all_there_or_none(tmp_path: Path) -> None:
-    later = frozenset(("new", "newer"))
-    save({"a": 2.0}, tmp_path / "old.tsv")
-    assert LinearRanker.load(tmp_path / "old.tsv", ("a", "new", "newer"), later).weights == [2.0, 0.0, 0.0]
-    save({"a": 2.0, "new": 1.0}, tmp_path / "part.tsv")
-    with pytest.raises(ValueError, match="a finite weight"):
-        LinearRanker.load(tmp_path / "part.tsv", ("a", "new", "newer"), later)
-
-
 def test_the_time_of_many_scores_is_bounded() -> None:
     started = time.process_time()
     assert sum(softmax([1.0, 2.0] * 17_000)) == pytest.approx(1)
