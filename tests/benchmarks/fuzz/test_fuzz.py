@@ -25,7 +25,7 @@ def test_a_stage_that_sends_nothing_for_a_deletion_is_found(monkeypatch: pytest.
     async def nothing(*_: Any) -> list[Any]:
         return []
 
-    monkeypatch.setattr(stage, "_pass_tombstone", nothing)
+    monkeypatch.setattr(stage._Run, "_pass_tombstone", nothing)
     assert fuzz.run(300, number=7, examples=20).lost > 0
 
 

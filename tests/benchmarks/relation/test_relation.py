@@ -16,8 +16,10 @@ from models.types import ADE, DRUG
 from tests.training.fakes import mentions, tagger
 from training.ner import release as ner
 from training.ner.settings import Settings as TaggerSettings
+from training.recipes.stages import Place
 
 SMALL: dict[str, Any] = {"folds": "1", "device": "cpu", "plain": 0}
+GROUPED: dict[str, Any] = {"grouped": True, "plain": 1}
 SETTINGS = ["epochs=1", "negatives=4", "teaching=0.0"]
 
 
@@ -28,39 +30,52 @@ def folds(corpus: Path, base: str, result: Path, *given: str, **options: Any) ->
     return content
 
 
+@pytest.fixture(scope="module")
+def trained(
+    corpus: Path, tiny_bert: str, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, dict[str, Any], list[TaggerSettings]]:
+    """The file of one fold without shared abstracts, what it has, and the settings of plain fine-tuning."""
+    plain: list[TaggerSettings] = []
+    make = ner.make
+
+    def watched_make(settings: TaggerSettings, place: Place) -> Any:
+        plain.append(settings)
+        return make(replace(settings, base=tiny_bert, epochs=2), place)
+
+    result = tmp_path_factory.mktemp("folds") / "groups.json"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ner, "make", watched_make)
+        return result, folds(corpus, tiny_bert, result, **GROUPED), plain
+
+
 def test_folds_that_are_in_the_file_are_not_trained_again(
-    corpus: Path, tiny_bert: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    corpus: Path,
+    tiny_bert: str,
+    trained: tuple[Path, dict[str, Any], list[TaggerSettings]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    result = tmp_path / "folds.json"
-    first = folds(corpus, tiny_bert, result)
+    result, first, _ = trained
     assert first["folds_done"] == 1
     assert first["re_strict_macro_f1"] == first["folds"]["1"]["scores"]["re_strict_macro_f1"]
     assert set(first["definitions"]) == set(first["folds"]["1"]["scores"])
-    monkeypatch.setattr(relation_folds, "fold_row", lambda *_: pytest.fail("trained again"))
-    again = folds(corpus, tiny_bert, result)
+    for name in ("fold_row", "plain_scores"):
+        monkeypatch.setattr(relation_folds, name, lambda *_: pytest.fail("trained again"))
+    again = folds(corpus, tiny_bert, result, **GROUPED)
     assert again["folds"] == first["folds"]
     with pytest.raises(typer.BadParameter, match="settings"):
-        folds(corpus, tiny_bert, result, "seed=1")
+        folds(corpus, tiny_bert, result, "seed=1", **GROUPED)
     monkeypatch.setattr(relation_folds, "code_digest", lambda: "other")
     with pytest.raises(typer.BadParameter, match="code"):
-        folds(corpus, tiny_bert, result)
+        folds(corpus, tiny_bert, result, **GROUPED)
     with pytest.raises(typer.BadParameter, match="--folds 0"):
         folds(corpus, tiny_bert, result, folds="0")
 
 
 def test_plain_fine_tuning_is_measured_on_the_same_part_without_shared_abstracts(
-    corpus: Path, tiny_bert: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    trained: tuple[Path, dict[str, Any], list[TaggerSettings]],
 ) -> None:
-    splits = []
-
-    def watched_make(settings: TaggerSettings, *arguments: Any) -> Any:
-        splits.append((settings.corpora, settings.split))
-        return make(replace(settings, base=tiny_bert, epochs=2), *arguments)
-
-    make = ner.make
-    monkeypatch.setattr(ner, "make", watched_make)
-    found = folds(corpus, tiny_bert, tmp_path / "groups.json", grouped=True, plain=1)
-    assert splits == [("ade", "ade_group_1")]
+    _, found, plain = trained
+    assert [(settings.corpora, settings.split) for settings in plain] == [("ade", "ade_group_1")]
     assert found["plain_folds_done"] == 1
     assert set(found["folds"]["1"]["plain"]) == set(found["folds"]["1"]["scores"])
 
