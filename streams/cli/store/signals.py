@@ -93,9 +93,8 @@ def signals(
     population = Population(
         "soc" if level == "soc" else "pt", source=source, language=language, serious=serious, others=others
     )
-    options = Options(population, stratified, least, fdr, criterion=criterion)
     settings = broker_settings() if publish else read_settings()
-    run = _Run(settings, options, _parsed(until))
+    run = _Run(settings, Options(population, stratified, least, fdr, criterion=criterion), _parsed(until))
     outputs = _Outputs(show, html, json, publish)
     if every and publish:
         run.wait_for_broker()
