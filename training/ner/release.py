@@ -163,13 +163,8 @@ def _write_files(folder: Path, releases: Sequence[Release]) -> None:
 
 
 def chosen_of_heads(scores: Callable[[NerModel], Mapping[str, float]], model: NerModel) -> dict[str, Any]:
-    """The entries of a configuration of a tagger with further heads."""
-    return event_options(model, scores) | held_out_curves(model)
-
-
-def event_options(model: NerModel, scores: Callable[[NerModel], Mapping[str, float]]) -> dict[str, Any]:
-    """The entries of a release's configuration: the weight of the event head with the best mean of the
-    validation scores, which the model has from then on.
+    """The entries of a configuration of a tagger with further heads: the weight of the event head with the
+    best mean of the validation scores, which the model has from then on, and the curves.
     """
     tried = {}
     for weight in WEIGHTS:
@@ -178,7 +173,8 @@ def event_options(model: NerModel, scores: Callable[[NerModel], Mapping[str, flo
         tried[str(weight)] = round(sum(by_corpus.values()) / len(by_corpus), 4)
     best = max(WEIGHTS, key=lambda weight: tried[str(weight)])
     model.decoding.event_weight = best
-    return {"event_weight": best, "event_below": 0.0, "event_weights_tried": tried}
+    chosen = {"event_weight": best, "event_below": 0.0, "event_weights_tried": tried}
+    return chosen | held_out_curves(model)
 
 
 def held_out_curves(model: NerModel) -> dict[str, Any]:

@@ -32,13 +32,13 @@ from models.types import LABELS
 from training.common import adapter
 from training.common.batching import length_batches
 from training.common.checkpoint import digest_of, random_state, set_random_state
-from training.common.corpora import CorpusError, GoldText
+from training.common.corpora import CorpusError
 from training.common.loop import AveragingTrainee, TrainingLoop, steps_of, warmup_linear
 from training.common.precision import mixed
 from training.common.tagging.spans import gold_spans, mention_spans
 from training.common.tagging.transitions import pairs_of, transitions_of
 from training.common.tagging.word_tags import word_tags
-from training.evaluation.measures import SpanScores, strict_spans
+from training.evaluation.measures import strict_spans
 from training.ner.data import NEGATIVES, Corpus, Example, examples
 from training.ner.network import beginning, losses_of
 from training.ner.settings import NAMED_FROM, Settings, event_names
@@ -166,10 +166,6 @@ def _halved(module: nn.Module) -> dict[str, Tensor]:
     return {name: tensor.detach().half().cpu().clone() for name, tensor in module.state_dict().items()}
 
 
-def score(model: NerModel, texts: Sequence[GoldText], labels: Sequence[str]) -> SpanScores:
-    return strict_spans(mention_spans(model.predict([t.text for t in texts])), gold_spans(texts), labels)
-
-
 def training_sentences(corpora: Mapping[str, Corpus], settings: Settings) -> list[Example]:
     """The training sentences of all corpora as pieces with tags."""
     encoder, tags = Encoder.load(settings.base), tags_of(LABELS)
@@ -192,7 +188,13 @@ def counted_transitions(corpora: Mapping[str, Corpus]) -> Floats:
 
 def validation_scores(corpora: Mapping[str, Corpus], model: NerModel) -> dict[str, float]:
     """Corpus to strict micro F1 on its validation part."""
-    return {name: score(model, c.valid, c.labels).micro.f1 for name, c in corpora.items() if c.valid}
+    return {
+        name: strict_spans(
+            mention_spans(model.predict([t.text for t in c.valid])), gold_spans(c.valid), c.labels
+        ).micro.f1
+        for name, c in corpora.items()
+        if c.valid
+    }
 
 
 def train(
