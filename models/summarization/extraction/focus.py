@@ -43,8 +43,6 @@ TIME = re.compile(
     re.IGNORECASE,
 )
 _COUNTED = re.compile(r"(?:day|week|wk|month|mo|year|yr|hour|hr)s?", re.IGNORECASE)
-#: Is a part of a name in front of other words only: "migraines daily".
-_OFTEN = re.compile(r"daily|weekly|monthly|yearly", re.IGNORECASE)
 #: More words that are no part of a name, however probable it is that the short question has them.
 _NO_KEY = re.compile(
     r"(?:every|any|some|no)(?:thing|one|body|where)|nights?|hours?|one|many|much|same|done|hit|safe|normal|"
@@ -238,11 +236,9 @@ def _content(text: str, span: Span) -> list[Span]:
 
 
 def _without_time(text: str, inside: Sequence[Span], end: int) -> Sequence[Span]:
-    """The first words of a name, up to `end`, without a time at their end: "surgery 6 wks", "gout daily"."""
+    """The first words of a name, up to `end`, without a time at their end: "surgery 6 wks"."""
     number = 0 < end < len(inside) and text[inside[end - 1].start : inside[end - 1].end].isdigit()
     if number and _COUNTED.fullmatch(text, inside[end].start, inside[end].end):
-        end -= 1
-    while end and _OFTEN.fullmatch(text, inside[end - 1].start, inside[end - 1].end):
         end -= 1
     return inside[:end]
 

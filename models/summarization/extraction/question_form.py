@@ -81,14 +81,6 @@ _INDIRECT_DO = re.compile(
     rf"(?P<adverb>(?:[a-z]+ly )?){_VERB}\b(?P<rest>.*)",
     re.IGNORECASE | re.DOTALL,
 )
-#: "what stage 3b means", 'what "ANA 1:640" stands for': any subject, as the clause ends behind its verb.
-_MEANS = re.compile(
-    rf"(?P<word>what(?: the (?:word|term))?) "
-    rf"(?P<subject>[\"\u201c'\u2018][^\"\u201c\u201d]{{1,60}}[\"\u201d'\u2019]|"
-    rf"(?:{_WORD}|[\d.,:/%+-]+)(?: (?:{_WORD}|of|\S*\d\S*)){{0,8}}?) (?P<verb>means?|stands? for)"
-    r"(?P<rest>(?: (?:for|in|to|exactly)\b[^,.;?!]*)?[.?! ]*)",
-    re.IGNORECASE,
-)
 #: What is asked for by its name alone: "I need to know the life expectancy of someone with lupus".
 _NAMED = re.compile(
     r"the (?:(?:best|usual|common|normal|average|typical|exact|right|correct|recommended|maximum|possible|"
@@ -118,12 +110,6 @@ _TO_KNOW = re.compile(
     r"[,:]?\s+$",
     re.IGNORECASE,
 )
-#: First words of a subject that are written small within a question.
-_SMALL = re.compile(
-    r"(?:it|this|that|there|they|these|those|we|you|he|she|anyone|anybody|anything|the|my|a|an|any|his|her|"
-    r"our|your|their)",
-    re.IGNORECASE,
-)
 
 
 def is_fragment(before: str, clause: str) -> bool:
@@ -145,14 +131,14 @@ def question_form(before: str, clause: str) -> str:
     expanded = _expanded(clause)
     if _OPENING.search(before):
         return _behind_if(expanded) or clause
-    if asked := _asked_by_name(before, clause) or _meant(expanded):
+    if asked := _asked_by_name(before, clause):
         return asked
     if found := _INDIRECT_DO.match(expanded):
         verb = found["verb"]
-        moved = f"{_lower(found['subject'])} {found['adverb']}{_base(verb)}"
+        moved = f"{found['subject']} {found['adverb']}{_base(verb)}"
         return f"{found['word']} {_do(verb)} {moved}{found['rest']}"
     if found := _INDIRECT.match(expanded):
-        return f"{found['word']} {found['auxiliary']} {_lower(found['subject'])}{found['rest']}"
+        return f"{found['word']} {found['auxiliary']} {found['subject']}{found['rest']}"
     return clause
 
 
@@ -162,27 +148,17 @@ def _asked_by_name(before: str, clause: str) -> str | None:
     if named is None or not _TO_KNOW.search(before):
         return None
     noun = named["noun"] or named["of"] or ""
-    return f"what {'are' if _NAMED_PLURAL.fullmatch(noun) else 'is'} {_lower(clause)}"
-
-
-def _meant(clause: str) -> str | None:
-    """The question for a meaning, "what stage 3b means"; None where it is none."""
-    found = _MEANS.fullmatch(clause)
-    if found is None:
-        return None
-    verb, *rest = found["verb"].split(maxsplit=1)
-    said = " ".join([_lower(found["subject"]), _base(verb), *rest])
-    return f"{found['word']} {_do(verb)} {said}{found['rest']}"
+    return f"what {'are' if _NAMED_PLURAL.fullmatch(noun) else 'is'} {clause}"
 
 
 def _behind_if(clause: str) -> str | None:
     """A clause behind "if" in the word order of a question; None where it fits no rule."""
     if found := _AM_I.match(clause) or _WHETHER.match(clause):
-        return f"{found['auxiliary'].lower()} {_lower(found['subject'])}{found['rest']}"
+        return f"{found['auxiliary'].lower()} {found['subject']}{found['rest']}"
     for pattern in _WHETHER_DO:
         if found := pattern.match(clause):
             verb = found["verb"]
-            return f"{_do(verb)} {_lower(found['subject'])} {_base(verb)}{found['rest']}"
+            return f"{_do(verb)} {found['subject']} {_base(verb)}{found['rest']}"
     return None
 
 
@@ -227,9 +203,3 @@ def capitalised(text: str) -> str:
     """The text with a capital first, where lower case gives the same text again."""
     first = text[:1].upper()
     return first + text[1:] if first.lower() == text[:1] else text
-
-
-def _lower(subject: str) -> str:
-    """The subject with a small letter first where that surely is no name."""
-    first, space, rest = subject.partition(" ")
-    return f"{first.lower() if _SMALL.fullmatch(first) else first}{space}{rest}"

@@ -28,7 +28,7 @@ def read(small: Encoder, text: str) -> Message:
         ("Xarelto and tooth. I need it out.", {"Xarelto and tooth": {"subject"}}),
         ("She was diagnosed with lupus last May.", {"lupus": {"cue"}}),
         ("She was diagnosed with lupus 6 weeks ago.", {"lupus": {"cue"}}),
-        ("He had had shingles again. She had shingles daily.", {"shingles": {"cue"}}),
+        ("He had had shingles again.", {"shingles": {"cue"}}),
         (
             "My son has Noonan syndrome.",
             {"Noonan": {"capitals"}, "Noonan syndrome": {"phrase", "cue"}},
