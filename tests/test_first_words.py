@@ -19,7 +19,7 @@ UP_TO_THE_FIRST_WORDS = f"""
 import atexit, importlib.util, os, runpy, sys
 _, name, *arguments = sys.argv
 def end(text):
-    slow = sorted({set(SLOW)!r} & sys.modules.keys())
+    slow = sorted({{*{set(SLOW)!r}, os.environ.get("ALSO")}} & sys.modules.keys())
     print("AT THE FIRST WORDS:", text.strip(), slow, file=sys.__stdout__, flush=True)
     os._exit(0)
 class Ends:
@@ -35,11 +35,12 @@ runpy.run_module(name, run_name="__main__", alter_sys=True)
 """
 
 
-def at_the_first_words(program: str, *arguments: str) -> str:
-    """What is printed first, and the slow packages that were imported before."""
+def at_the_first_words(program: str, *arguments: str, also: str = "") -> str:
+    """What is printed first, and the slow packages, and the module `also`, that were imported before."""
+    env = {"PV_BROKER": "kafka://127.0.0.1:1", "PYTHONPATH": str(ROOT), "ALSO": also}
     done = subprocess.run(
         [sys.executable, "-c", UP_TO_THE_FIRST_WORDS, program, *arguments], capture_output=True, text=True,
-        check=True, env=os.environ | {"PV_BROKER": "kafka://127.0.0.1:1", "PYTHONPATH": str(ROOT)}, cwd=ROOT,
+        check=True, env=os.environ | env, cwd=ROOT,
     )  # fmt: skip
     assert "Traceback" not in done.stdout
     return done.stdout.partition("AT THE FIRST WORDS: ")[2].strip()
@@ -57,7 +58,6 @@ def test_training_says_what_it_loads() -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        "worker --stage ner",
         "evaluate posts --limit 1",
         f"verify {bundled('ner')}",
         "demo",
@@ -67,3 +67,8 @@ def test_training_says_what_it_loads() -> None:
 )
 def test_a_command_speaks_before_it_imports_what_is_slow(arguments: str) -> None:
     assert at_the_first_words("streams", *arguments.split()).endswith("[]")
+
+
+def test_a_worker_speaks_before_it_imports_its_stage_whose_rules_take_half_a_second() -> None:
+    before = at_the_first_words("streams", "worker", "--stage", "ner", also="streams.agents.pipeline")
+    assert before == f"{LINE.format('faust')} []"

@@ -21,7 +21,6 @@ from streams.cli.terminal import broker_settings, err, out, read_settings
 if TYPE_CHECKING:
     from streams.records import Report
     from streams.settings import Settings
-    from streams.stage import Stage
 
 app = typer.Typer()
 INPUTS_OPTION = Annotated[
@@ -105,7 +104,7 @@ def up(
 
     The page needs --store; on the embedded broker, without --store, its database is deleted at the end.
     """
-    from streams.agents.pipeline import STAGES
+    from models.types import TASKS
     from streams.settings import EMBEDDED
 
     settings = read_settings()
@@ -121,10 +120,10 @@ def up(
             )
             own = settings.model_copy(update={"broker": address})
             with temporary_settings(own, keeps_database=store) as new:
-                asyncio.run(_serve(STAGES, own, alone=True, results=new if store or web else None, web=web))
+                asyncio.run(_serve(TASKS, own, alone=True, results=new if store or web else None, web=web))
     else:
         results = settings if store else None
-        asyncio.run(_serve(STAGES, settings, create=True, results=results, web=web))
+        asyncio.run(_serve(TASKS, settings, create=True, results=results, web=web))
 
 
 @app.command(rich_help_panel=RUN, epilog=example("worker --stage ner"))
@@ -132,13 +131,13 @@ def worker(
     stage: Annotated[str, typer.Option(help="ner, acronym, relation, normalization or summarization")],
 ) -> None:
     """Runs one stage. To scale, start more workers, up to the number of partitions of its source topic."""
-    from streams.agents.pipeline import stage_named
+    from models.types import TASKS
 
-    try:
-        chosen = stage_named(stage)
-    except KeyError as error:
-        raise typer.BadParameter(str(error.args[0]), param_hint="--stage") from None
-    asyncio.run(_serve((chosen,), broker_settings()))
+    if stage not in TASKS:
+        raise typer.BadParameter(
+            f"no stage {stage!r}; the stages are {', '.join(TASKS)}", param_hint="--stage"
+        )
+    asyncio.run(_serve((stage,), broker_settings()))
 
 
 @app.command(rich_help_panel=DATA, epilog=example("ingest posts posts.jsonl --rate 50"))
@@ -239,7 +238,7 @@ def tail(
 
 
 async def _serve(
-    stages: Sequence[Stage[Any, Any]],
+    stages: Sequence[str],
     settings: Settings,
     *,
     create: bool = False,
@@ -257,9 +256,12 @@ async def _serve(
     from streams.worker import Worker
 
     with ended_by_signals():
+        # After the worker, whose imports say that they take a while.
+        from streams.agents.pipeline import stage_named
+
         if create:
             await BrokerWatch(settings).until_answered(partial(topics.create, settings))
-        process = Worker(stages, settings, alone=alone)
+        process = Worker([stage_named(name) for name in stages], settings, alone=alone)
         if results is None:
             await process.serve()
             return
