@@ -19,12 +19,12 @@ from streams.cli import (
     annotate,
     pipeline_commands,
     release_commands,
+    replay_commands,
     source_commands,
     topic_commands,
 )
 from streams.cli.environment import check_environment
 from streams.cli.operations import commands as operations
-from streams.cli.replay import commands as replay_commands
 from streams.cli.store import commands as store_commands
 from streams.cli.store import signals as signal_commands
 from streams.cli.store import web as web_commands

@@ -8,8 +8,8 @@ import pytest
 import typer
 
 from streams.broker.embedded import EmbeddedBroker
-from streams.cli.replay import runs
-from streams.cli.replay.runs import Range, run_replays
+from streams.cli import replay_runs as runs
+from streams.cli.replay_runs import Range, run_replays
 from streams.cli.terminal import read_settings
 from streams.records import Report
 from streams.settings import Settings

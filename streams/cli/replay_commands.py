@@ -78,7 +78,7 @@ def replay(
 
     The same range through the same releases gives the same bytes.
     """
-    from streams.cli.replay.runs import Range, check_target, run_replays, send_to
+    from streams.cli.replay_runs import Range, check_target, run_replays, send_to
     from streams.codec import encode
     from streams.replay.report import facts, table
 
@@ -200,7 +200,7 @@ def diff(
 ) -> None:
     """Lists the mentions in a range of `mentions` that the two releases code differently."""
     from streams.cli.display import plain_text
-    from streams.cli.replay.runs import Range, run_replays
+    from streams.cli.replay_runs import Range, run_replays
     from streams.replay.diff import recoded
 
     check_writable(json=json)

@@ -1,1 +1,0 @@
-"""Commands that read the records of topics again."""
