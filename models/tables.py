@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+#: Tables of the project: terminology, drugs, acronyms, and rules in a folder of their own.
+DATA = Path(__file__).parent / "data"
+
 
 def read_tsv(path: Path, columns: tuple[str, ...]) -> Iterable[list[str]]:
     """Rows of a tab-separated file whose header begins with `columns`, below lines that begin with #;

@@ -76,7 +76,7 @@ def real_posts(more: Path | None) -> list[str]:
     """The samples, the teaching posts and the posts of a file, each text once; none of a few letters only."""
     files = [ROOT / "streams/samples/posts.jsonl", *([more] if more else [])]
     texts = [orjson.loads(line)["text"] for file in files for line in file.read_bytes().splitlines()]
-    for path in sorted((ROOT / "training/teaching/posts").glob("*.txt")):
+    for path in sorted((ROOT / "training/data/teaching/posts").glob("*.txt")):
         texts += [parse(line).text for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     return list({plain(text): text for text in texts if len(plain(text)) >= SHORTEST}.values())
 

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from models.acronym.surface_features import undotted
-from models.tables import read_tsv
+from models.tables import DATA, read_tsv
 
-#: The file of a release, and the one beside this module, which was written for this project.
+#: The file of a release, and the table that was written for this project.
 TABLE = "cues.tsv"
-CLINICAL = Path(__file__).with_name(TABLE)
+CLINICAL = DATA / "acronym_cues.tsv"
 COLUMNS = ("short_form", "long_form", "cues")
 SEPARATOR = "|"
 #: What a cue counts by its distance in words; further away FAR.

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from models.acronym.surface_features import undotted
-from models.tables import read_tsv
+from models.tables import DATA, read_tsv
 
 #: The file of a release, and the one beside this module, which was estimated for this project.
 TABLE = "frequencies.tsv"
-CLINICAL = Path(__file__).with_name(TABLE)
+CLINICAL = DATA / "acronym_frequencies.tsv"
 RARE = "rare"
 #: What a word stands for, before the shares of a short form are made to add up to 1: usual is what a reader
 #: expects without context, and at least about half of the uses.

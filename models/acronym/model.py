@@ -24,12 +24,12 @@ from models.acronym.scorers import HEAD, Scorer, TrainedScorer, ZeroShotScorer
 from models.encoder.model import Encoder, encoder_of
 from models.releases.manifest import Release
 from models.rules.sentences import whole_sentences
-from models.tables import read_tsv
+from models.tables import DATA, read_tsv
 from models.text import readable
 from models.types import Expansion, LongForm, Span
 
 #: Clinical short forms with their long forms, written for this project.
-CLINICAL = Path(__file__).with_name("clinical.tsv")
+CLINICAL = DATA / "acronyms.tsv"
 #: Share of capital letters from which on a sentence is in capitals: every short word then looks like an
 #: acronym.
 _CAPITALS = 0.7

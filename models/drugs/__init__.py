@@ -11,9 +11,9 @@ from typing import Self
 from models.lexicon import NameLexicon, shared
 from models.once import once
 from models.rules.notation import patterns
-from models.tables import read_tsv
+from models.tables import DATA, read_tsv
 
-BUNDLED = Path(__file__).with_name("pvstream.tsv")
+BUNDLED = DATA / "drugs.tsv"
 #: The file of a release with the names that it was made with.
 RELEASE_FILE = "drugs.tsv"
 _SAYS = patterns("drug_names")

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Self
 
 from models.lexicon import NameLexicon
-from models.tables import read_tsv
+from models.tables import DATA, read_tsv
 
-BUNDLED = Path(__file__).with_name("classes.tsv")
+BUNDLED = DATA / "drug_classes.tsv"
 
 
 class DrugClasses:

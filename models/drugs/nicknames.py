@@ -6,13 +6,11 @@ a maker only where the text speaks of a vaccine or of an injection.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from models.once import once
 from models.rules.notation import patterns
-from models.tables import read_tsv
+from models.tables import DATA, read_tsv
 
-BUNDLED = Path(__file__).with_name("nicknames.tsv")
+BUNDLED = DATA / "drug_nicknames.tsv"
 _MAKER = "maker"
 _SAYS = patterns("vaccines")
 

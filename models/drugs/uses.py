@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Self
 
 from models.once import once
-from models.tables import read_tsv
+from models.tables import DATA, read_tsv
 
-BUNDLED = Path(__file__).with_name("uses.tsv")
+BUNDLED = DATA / "drug_uses.tsv"
 #: Between the terms of a row, and between its drugs.
 _NEXT = "; "
 

@@ -19,9 +19,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Self
 
-from models.tables import read_tsv
+from models.tables import DATA, read_tsv
 
-FOLDER = Path(__file__).parents[1] / "data" / "rules"
+FOLDER = DATA / "rules"
 SHARED = "lists.tsv"
 _LIST = re.compile(r"\{[a-z]\w*\}")
 #: White space in a trigger, alone and in brackets; in "(?: ?[:(])" it is an optional space.

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from models.tables import header, read_separated, read_tsv
+from models.tables import DATA, header, read_separated, read_tsv
 
-BUNDLED = Path(__file__).with_name("pvstream.tsv")
+BUNDLED = DATA / "terminology.tsv"
 COLUMNS = ("llt", "pt", "soc", "serious", "frequency")
 FREQUENCIES = frozenset("012345")
 SERIOUS = frozenset(("1", "0", ""))

@@ -14,10 +14,10 @@ from models.acronym.surface_features import undotted
 from models.releases.manifest import TrainingData
 from models.tables import read_tsv
 from models.types import Span
-from training import common
 from training.acronym.phrases import rows_of_phrases
 from training.acronym.settings import Settings
 from training.acronym.written_out import read_texts, rows_of_texts
+from training.common import DATA
 from training.common.long_forms import casi_senses, key
 from training.evaluation.acronym import Row, casi_parts, locate, read_sdu, split_casi
 from training.teaching.batches import AcronymContext
@@ -47,7 +47,7 @@ HELD_OUT = 0.15
 #: Validation rows at most.
 VALIDATED = 1500
 #: Sentences that no model learns from: sentence, short form, and its right long forms with bars between them.
-SENTENCES = Path(common.__file__).with_name("acronym_sentences.tsv")
+SENTENCES = DATA / "acronym_sentences.tsv"
 
 
 def read_parts(data: Path, settings: Settings) -> tuple[list[Row], list[Row]]:

@@ -11,11 +11,11 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from models.text import words
 from models.types import Span
+from training.common import DATA
 from training.evaluation.acronym import Row
 
 #: Minimum and maximum number of words of a phrase.
@@ -31,7 +31,7 @@ PLURAL_OUTSIDE = 0.5
 _WORD = re.compile(r"[A-Za-z][a-z]+|[A-Z][a-z]*(?=[A-Z])")
 _PLURAL = re.compile(r"[^\Wsiu]s$")
 #: Words that are in no phrase: function words, and words that are mostly verbs in medical reports.
-_NO_PHRASE = frozenset(Path(__file__).with_name("no_phrase.txt").read_text(encoding="utf-8").split())
+_NO_PHRASE = frozenset((DATA / "acronym_no_phrase.txt").read_text(encoding="utf-8").split())
 
 
 class Phrase(NamedTuple):

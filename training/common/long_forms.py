@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from pathlib import Path
 
 from models.tables import read_tsv
+from training.common import DATA
 
 #: The senses of CASI that the dictionary spells otherwise or lacks; NO_FORM for those that stand for nothing
 #: else: words in capitals, stages, names of places.
-SENSES = Path(__file__).with_name("casi_senses.tsv")
+SENSES = DATA / "casi_senses.tsv"
 NO_FORM = "-"
 _POSSESSIVE = re.compile(r"['\u2019]s\b")
 #: Words up to this length keep a final s.

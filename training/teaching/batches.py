@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from training.common import DATA
 from training.common.corpora import ENCODING, in_form
 from training.teaching.markup import MarkedText, MarkupError, parse
 
@@ -18,7 +19,7 @@ Part = Literal["train", "held_out"]
 PARTS: tuple[Part, Part] = ("train", "held_out")
 #: Ids of the corpus' texts begin so.
 ID = "teaching-"
-FOLDER = Path(__file__).parent
+FOLDER = DATA / "teaching"
 #: Suffix of the files of each kind, which are in a folder with the name of the kind.
 SUFFIX: dict[Kind, str] = {
     "posts": ".txt",

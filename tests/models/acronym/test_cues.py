@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from models.acronym import frequencies
 from models.acronym.cues import CLINICAL, FAR, MIDDLE, NEAR, PHRASE, CueWords
 from models.acronym.frequencies import SenseFrequencies
 from models.acronym.model import AcronymModel
@@ -57,7 +58,7 @@ def test_a_table_is_read_as_it_was_written(cues: CueWords, tmp_path: Path) -> No
 
 
 def test_every_long_form_that_is_rated_has_cues_of_its_own() -> None:
-    rated = SenseFrequencies.load(Path(CLINICAL).with_name("frequencies.tsv")).words
+    rated = SenseFrequencies.load(frequencies.CLINICAL).words
     cues = CueWords.load(CLINICAL).cues
     assert set(cues) == set(rated)
     assert all(len(set(own)) == len(own) >= 3 for own in cues.values())
