@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from models.drugs import bundled_lexicon
-from models.drugs.causes import NamedDrug, causes
 from models.drugs.misspelled import generic_of_misspelling
 from models.drugs.nicknames import generic_of_nickname
+from models.drugs.suspects_by_words import NamedDrug, causes
 from models.text import with_long_forms
 from models.types import CODED_LABELS, DRUG, Evidence, Expansion, Mention, Span, TaggedText
 

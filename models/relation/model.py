@@ -29,11 +29,11 @@ from models.encoder.model import Encoder
 from models.encoder.split.layer_split import EncodedSentence
 from models.ner.decoding import spans_of, tags_of
 from models.ner.mention_rules import end_of
-from models.relation.neighbours import Floats, Numbers, SupportSet, decode_tags, votes
 from models.relation.pairs import LABELS, Pair, SentenceMention, pairs_of
 from models.relation.reading import Sentence, apart, is_event, split
 from models.relation.sentence_head import SENTENCE_HEAD, SentenceHead
 from models.relation.spaces import EmbeddingSpaces
+from models.relation.support_set import Floats, Numbers, SupportSet, decode_tags, votes
 from models.relation.voting import Voting, voting_of
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors

@@ -10,7 +10,7 @@ from models.encoder.faiss_index import unit
 from models.encoder.model import Encoder, encoder_of
 from models.encoder.split.layer_split import EncodedSentence, SplitEncoder, UpperLayers
 from models.encoder.word_pieces import WordPieces
-from models.relation.neighbours import Floats
+from models.relation.support_set import Floats
 from models.releases.manifest import Release
 
 #: The adapter of the upper layers that are trained for the relation space alone.

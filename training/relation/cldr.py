@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from models.encoder.model import Encoder
 from models.encoder.split.layer_split import EncodedSentence, SplitEncoder, UpperLayers
-from models.relation.neighbours import Floats
+from models.relation.support_set import Floats
 from models.text import word_texts
 from training.common.precision import mixed
 from training.relation.data import Example, joined, offsets, pair_places

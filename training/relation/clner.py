@@ -18,7 +18,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from models.encoder.model import Encoder
 from models.ner.head import EventHead
-from models.relation.neighbours import Floats
+from models.relation.support_set import Floats
 from models.text import word_texts
 from training.common import adapter
 from training.common.precision import mixed

@@ -18,8 +18,8 @@ from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
 from models.encoder.word_pieces import WordPieces
 from models.ner.decoding import spans_of, tags_of
-from models.relation.neighbours import Floats, Numbers
 from models.relation.pairs import LABELS
+from models.relation.support_set import Floats, Numbers
 from models.text import word_texts, words
 from models.types import ADE, DRUG, Span
 from training.common.corpora import CorpusError, GoldText, hold_out

@@ -21,9 +21,9 @@ from models.encoder.model import Encoder
 from models.encoder.split.layer_split import SplitEncoder, UpperLayers
 from models.encoder.weights import ADAPTER
 from models.relation.model import RelationModel
-from models.relation.neighbours import HEAD, TokenHead
 from models.relation.sentence_head import SENTENCE_HEAD, SentenceHead
 from models.relation.spaces import UPPER_ADAPTER, EmbeddingSpaces
+from models.relation.support_set import HEAD, TokenHead
 from models.releases.manifest import Release, ReleaseError, TrainingData
 from models.text import word_texts
 from training.common import adapter

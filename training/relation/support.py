@@ -20,10 +20,10 @@ from rich.console import Console
 
 from models.encoder.faiss_index import unit
 from models.encoder.split.layer_split import EncodedSentence
-from models.relation.neighbours import Floats, Numbers, SupportSet, TokenHead, decode_tags, votes
 from models.relation.pairs import LABELS
 from models.relation.sentence_head import SentenceHead
 from models.relation.spaces import EmbeddingSpaces
+from models.relation.support_set import Floats, Numbers, SupportSet, TokenHead, decode_tags, votes
 from models.relation.voting import Voting
 from models.text import word_texts
 from training.common.corpora import GoldText

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from models.summarization.extraction.asking_clause import LONG, asking_clause, asks_indirectly
+from models.summarization.extraction.clause_of_sentence import LONG, asking_clause, asks_indirectly
 from models.summarization.extraction.focus import Focus
 from models.summarization.extraction.key_words import FUNCTION_WORDS
 from models.summarization.extraction.message import Message, without_masks

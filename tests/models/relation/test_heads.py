@@ -17,10 +17,10 @@ from models.encoder.split.layer_split import EncodedSentence, SplitEncoder, Uppe
 from models.ner.decoding import tags_of
 from models.ner.head import EventHead
 from models.relation.model import RelationModel
-from models.relation.neighbours import SupportSet, TokenHead
 from models.relation.pairs import LABELS
 from models.relation.sentence_head import SentenceHead
 from models.relation.spaces import EmbeddingSpaces
+from models.relation.support_set import SupportSet, TokenHead
 from models.relation.voting import Voting
 from models.text import word_texts
 

@@ -20,10 +20,10 @@ from models.loading import Loaded, as_json
 from models.ner.decoding import tags_of
 from models.relation import pairs as relation_pairs
 from models.relation.model import RelationModel
-from models.relation.neighbours import SupportSet
 from models.relation.pairs import LABELS
 from models.relation.reading import is_event
 from models.relation.spaces import EmbeddingSpaces
+from models.relation.support_set import SupportSet
 from models.relation.voting import Voting
 from models.releases.store import bundled, open_release
 from models.text import word_texts

@@ -10,9 +10,9 @@ import pytest
 from models.encoder.model import Encoder
 from models.ner.decoding import tags_of
 from models.relation.model import RelationModel
-from models.relation.neighbours import SupportSet
 from models.relation.pairs import LABELS
 from models.relation.spaces import EmbeddingSpaces
+from models.relation.support_set import SupportSet
 from models.relation.voting import Voting
 
 TAGS = tags_of(LABELS)

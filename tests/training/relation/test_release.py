@@ -18,9 +18,9 @@ from models.drift import REFERENCE
 from models.encoder.weights import ADAPTER
 from models.loading import load
 from models.relation.model import RelationModel
-from models.relation.neighbours import votes
 from models.relation.sentence_head import SENTENCE_HEAD
 from models.relation.spaces import UPPER_ADAPTER
+from models.relation.support_set import votes
 from models.releases.manifest import Release, ReleaseError
 from models.releases.store import build, bundled, describe, open_release
 from models.types import ADE, DRUG

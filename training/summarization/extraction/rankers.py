@@ -8,7 +8,7 @@ from typing import NamedTuple
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
 from models.summarization.extraction import candidates, focus_features, insertion
-from models.summarization.extraction.extractor import (
+from models.summarization.extraction.answer_choice import (
     Answers,
     Thresholds,
     Topics,

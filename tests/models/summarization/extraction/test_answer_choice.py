@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
 from models.summarization.extraction import candidates, focus_features, insertion
-from models.summarization.extraction.extractor import Extractor, Rankers, Thresholds
+from models.summarization.extraction.answer_choice import Extractor, Rankers, Thresholds
 from models.summarization.extraction.ranker import LinearRanker
 from models.summarization.medical_entities import OwnRecogniser
 from models.summarization.model import SummarizationModel

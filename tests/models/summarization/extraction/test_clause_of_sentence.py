@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from models.summarization.extraction.asking_clause import asking_clause
+from models.summarization.extraction.clause_of_sentence import asking_clause
 from models.summarization.extraction.question_form import as_question
 from tests.models.summarization.messages import MESSAGES
 
