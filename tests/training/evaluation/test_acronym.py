@@ -92,7 +92,7 @@ def test_the_table_of_casi_senses_names_other_long_forms_only() -> None:
     assert len(lines) - 1 == len(table) > 50
     # The gate of an installed package reads it too.
     settings = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text(encoding="utf-8"))
-    assert "common/*.tsv" in settings["tool"]["setuptools"]["package-data"]["training"]
+    assert "data/*.tsv" in settings["tool"]["setuptools"]["package-data"]["training"]
 
 
 def test_the_split_of_casi_is_the_same_each_time_and_another_for_another_seed(tmp_path: Path) -> None:

@@ -139,8 +139,12 @@ async def test_summaries_whose_text_must_not_be_kept_are_compared_whole_and_sent
 
 
 async def test_a_batch_on_which_the_model_raises_or_misses_an_output_is_counted_as_failed(
-    shadow: Shadow, process: type[FakeCandidate], producer: type[FakeProducer]
+    shadow: Shadow,
+    process: type[FakeCandidate],
+    producer: type[FakeProducer],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(module, "RETRY_SECONDS", 0.02)
     shadow.start()
     shadow.offer(processed_live(reports(3)))
     await until(lambda: shadow.counts["failed"] == 3)

@@ -63,13 +63,13 @@ def test_the_kind_of_a_post_is_read_from_its_marks(line: str, kind: str) -> None
 
 def test_the_held_out_posts_are_all_package_data() -> None:
     held_out = {
-        f"teaching/posts/{path.name}"
+        f"data/teaching/posts/{path.name}"
         for path in (batches.FOLDER / "posts").glob("*.txt")
         if batches.held_out(path.name)
     }
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     packaged = settings["tool"]["setuptools"]["package-data"]["training"]
-    posts = {name for name in packaged if name.startswith("teaching/")}
+    posts = {name for name in packaged if name.startswith("data/teaching/")}
     assert posts == held_out, "name the held-out posts in package-data: the gate compares on them"
 
 
