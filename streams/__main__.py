@@ -29,6 +29,7 @@ from streams.cli.store import commands as store_commands
 from streams.cli.store import signals as signal_commands
 from streams.cli.store import web as web_commands
 from streams.cli.terminal import err
+from streams.stopping import is_ending
 
 # Also in a child process, which imports this module anew.
 prepare()
@@ -68,6 +69,8 @@ def main() -> None:
     try:
         app()
     except Exception as error:
+        if is_ending():
+            sys.exit(0)
         if isinstance(error, _reported_errors()):
             from streams.broker.clock import explained
 

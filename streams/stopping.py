@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 #: Seconds for an orderly end of a process that works in its main thread.
 END_SECONDS = 0.5
+_asked = threading.Event()
 
 
 async def before_stop(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | None:
@@ -58,6 +59,7 @@ def end_at_sigterm() -> None:
     """
 
     def end(*_: object) -> None:
+        _asked.set()
         # DuckDB makes an error of its own of the exit, and a client of Kafka may wait for its broker.
         timer = threading.Timer(END_SECONDS, os._exit, (0,))
         timer.daemon = True
@@ -65,3 +67,8 @@ def end_at_sigterm() -> None:
         raise SystemExit(0)
 
     signal.signal(signal.SIGTERM, end)
+
+
+def is_ending() -> bool:
+    """Whether SIGTERM has come to a process of `end_at_sigterm`: an error is of the interruption then."""
+    return _asked.is_set()
