@@ -1,0 +1,128 @@
+"""Marks of readers in reviews of Druglib.com (Graesser et al. 2018), stand-off: the files name texts by id
+and field and hold no text; they are joined with the corpus where that is.
+
+training/data/marked_reviews/README.md has the guideline.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal
+
+from models.types import HYPOTHETICAL, NEGATED, NO_EVENT, OTHER, OWN, RELIEVED
+from training.common.corpora import CorpusError, in_form, json_lines
+
+FOLDER = Path(__file__).parents[1] / "data" / "marked_reviews"
+REVIEWS = "reviews/druglib.jsonl"
+#: `second` are texts of the other parts as a second reader marked them.
+Part = Literal["development", "test", "recipe", "second"]
+PARTS: tuple[Part, ...] = ("development", "test", "recipe", "second")
+FIELDS = ("benefits", "side_effects_text", "comments")
+#: Each label with the status that a tagger or a judge should give such a mention.
+STATUS_OF = {
+    "event": OWN,
+    "withdrawal": OWN,
+    "relieved": RELIEVED,
+    "wanted": RELIEVED,
+    "indication": "indication",
+    "denied": NEGATED,
+    "hypothetical": HYPOTHETICAL,
+    "other": OTHER,
+    "ineffective": NO_EVENT,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewMark:
+    """A mention at `start:end` (code points) of its text; `label` is one of STATUS_OF."""
+
+    start: int
+    end: int
+    label: str
+
+    @property
+    def is_event(self) -> bool:
+        """Whether it is harm that the writer had."""
+        return STATUS_OF[self.label] == OWN
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedReview:
+    """One field of a review, with the medicine and the condition that the review is about."""
+
+    id: str
+    field: str
+    text: str
+    drug: str
+    condition: str
+    marks: tuple[ReviewMark, ...]
+    """in text order, without overlap; the same complaint as often as the text names it"""
+
+    @property
+    def events(self) -> list[tuple[int, int]]:
+        """The spans of the writer's events."""
+        return [(m.start, m.end) for m in self.marks if m.is_event]
+
+
+def digest(text: str) -> str:
+    """By which a row of marks knows the text that it was made for: 12 hexadecimal digits of SHA-256."""
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def read_marked(part: Part, data: Path, folder: Path = FOLDER) -> list[MarkedReview]:
+    """The marked texts of a part, in the order of the file; texts without a mark too.
+
+    `data` has the corpus at REVIEWS. Raises CorpusError, with the line, for marks that do not fit it: an
+    unknown review, another text, a span outside of it, an overlap or an unknown label.
+    """
+    corpus, path = _corpus(data / REVIEWS), folder / f"{part}.jsonl"
+    found, seen = [], set()
+    for number, line in json_lines(path):
+        try:
+            review = _joined(json.loads(line), corpus)
+        except (ValueError, KeyError, TypeError) as error:
+            raise CorpusError(f"{path}, line {number}: {_reason(error)}") from None
+        if (review.id, review.field) in seen:
+            raise CorpusError(f"{path}, line {number}: {review.id}/{review.field} is there twice")
+        seen.add((review.id, review.field))
+        found.append(review)
+    return found
+
+
+def _reason(error: Exception) -> str:
+    return f"no {error}" if isinstance(error, KeyError) else str(error)
+
+
+def _corpus(path: Path) -> dict[str, dict[str, Any]]:
+    with in_form(path):
+        return {str(row["id"]): row for _, line in json_lines(path) for row in [json.loads(line)]}
+
+
+def _joined(row: dict[str, Any], corpus: dict[str, dict[str, Any]]) -> MarkedReview:
+    """Raises ValueError or KeyError with what does not fit."""
+    id_, field = row["id"], row["field"]
+    if id_ not in corpus or field not in FIELDS:
+        raise ValueError(f"the corpus has no text {id_}/{field}")
+    review = corpus[id_]
+    text = review[field] or ""
+    if digest(text) != row["digest"]:
+        raise ValueError(f"the text {id_}/{field} of the corpus is another one than the marks were made for")
+    marks = tuple(sorted(_marks(row["marks"], text), key=lambda m: m.start))
+    if any(one.end > other.start for one, other in pairwise(marks)):
+        raise ValueError(f"marks of {id_}/{field} overlap")
+    return MarkedReview(id_, field, text, review["drug"] or "", review["condition"] or "", marks)
+
+
+def _marks(rows: list[list[Any]], text: str) -> Iterator[ReviewMark]:
+    for start, end, label in rows:
+        if label not in STATUS_OF:
+            raise ValueError(f"label {label!r}: {', '.join(STATUS_OF)}")
+        is_span = isinstance(start, int) and isinstance(end, int) and 0 <= start < end <= len(text)
+        if not is_span or text[start:end] != text[start:end].strip():
+            raise ValueError(f"{start}:{end} is no span of a text of {len(text)} characters")
+        yield ReviewMark(start, end, label)
