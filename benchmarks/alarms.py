@@ -1,7 +1,9 @@
-"""How many tweets that name a drug raise an alarm: with an event of the writer's, and without any?
+"""How many real texts with an event of the writer's raise an alarm, and how many without? Which are right?
 
-The tweets (TwiMed, Alvaro et al. 2017) are for development: their labels are imperfect, so the figures
-compare two versions and are no score. Tweets that speak of an effect in general are left out.
+`tweets` (TwiMed, Alvaro et al. 2017) and `tweets_natural` (Sarker and Gonzalez 2015, at the natural share of
+reactions) are for development, since their labels are imperfect. Tweets of TwiMed that speak of an effect in
+general are left out. `reviews_development` and `reviews_test` are parts of training/data/marked_reviews; the
+latter is not looked at before a decision is made.
 """
 
 from __future__ import annotations
@@ -15,10 +17,11 @@ import typer
 from benchmarks.machine import print_and_write, provenance
 from streams.rollout.opening import load_release
 from streams.settings import Settings
+from training.common.marked_reviews import Part, read_marked
 from training.common.program_help import run_program
-from training.evaluation.alarms import DEFINITIONS, Post, alarm_curve
+from training.evaluation.alarms import DEFINITIONS, Post, alarm_curve, event_scores
 
-TWEETS = "tweets/twimed_dev.jsonl"
+TWEETS, NATURAL = "tweets/twimed_dev.jsonl", "tweets/diego_dev.jsonl"
 
 
 def posts(lines: str) -> list[Post]:
@@ -35,18 +38,42 @@ def posts(lines: str) -> list[Post]:
     ]
 
 
+def natural_posts(lines: str) -> list[Post]:
+    """Tweets with and without a reaction from JSON lines; where it stands is not marked."""
+    rows = [json.loads(line) for line in lines.splitlines()]
+    return [Post(row["text"], (), row["adr"]) for row in rows]
+
+
+def review_posts(part: Part, data: Path) -> list[Post]:
+    """The fields of marked reviews that are not empty."""
+    found = read_marked(part, data)
+    return [Post(r.text, tuple(r.events), bool(r.events)) for r in found if r.text.strip()]
+
+
+SETS = {
+    "tweets": lambda data: posts((data / TWEETS).read_text(encoding="utf-8")),
+    "tweets_natural": lambda data: natural_posts((data / NATURAL).read_text(encoding="utf-8")),
+    "reviews_development": lambda data: review_posts("development", data),
+    "reviews_test": lambda data: review_posts("test", data),
+}
+
+
 def main(
-    data: Annotated[Path, typer.Option(exists=True, help=f"folder with {TWEETS}")],
+    data: Annotated[Path, typer.Option(exists=True, help="folder of the corpora")],
+    texts: Annotated[str, typer.Option("--set", help=", ".join(SETS))] = "tweets",
     release: Annotated[
         Path | None, typer.Option(exists=True, help="a NER release; by default the bundled one")
     ] = None,
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
 ) -> None:
+    if texts not in SETS:
+        raise typer.BadParameter(f"--set {texts}: {', '.join(SETS)}")
     loaded = load_release("ner", release, Settings(dtype="float32"))
-    tweets = posts((data / TWEETS).read_text(encoding="utf-8"))
+    chosen = SETS[texts](data)
     model: Any = loaded.model
-    figures = {"release": loaded.version} | alarm_curve(model, tweets)
-    print_and_write(figures | {"definitions": DEFINITIONS} | provenance("events.alarms"), result)
+    figures = {"release": loaded.version, "set": texts} | alarm_curve(model, chosen)
+    figures |= {"events": event_scores(model, chosen)}
+    print_and_write(figures | {"definitions": DEFINITIONS} | provenance("alarms"), result)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from benchmarks.alarms import posts
+from benchmarks.alarms import natural_posts, posts
 from training.evaluation.alarms import Post
 
 
@@ -17,3 +17,9 @@ def test_tweets_with_an_own_event_are_compared_to_those_without_any() -> None:
         [row("own_event", (0, 6, "DRUG"), (7, 12, "SYMPTOM")), row("spoken_of"), row("none", (0, 6, "DRUG"))]
     )
     assert posts(lines) == [Post("zoloft hives", ((7, 12),), True), Post("zoloft hives", (), False)]
+
+
+def test_tweets_at_the_natural_share_have_no_spans() -> None:
+    rows = [{"id": "d-0", "text": "zoloft hives", "adr": True}, {"id": "d-1", "text": "zoloft", "adr": False}]
+    found = natural_posts("\n".join(map(json.dumps, rows)))
+    assert found == [Post("zoloft hives", (), True), Post("zoloft", (), False)]

@@ -29,6 +29,9 @@ DEFINITIONS = {
     "alarmed": "share of posts with an event of the writer's that get an alarm",
     "hit": "the same, the alarm sharing a character with a gold event",
     "false": "share of posts without an event of the writer's that get an alarm",
+    "precision": "share of the alarms that share a character with a gold event",
+    "recall": "share of the gold events that share a character with an alarm",
+    "f1": "of posts with an event of the writer's, where a post with an alarm counts as found",
     "baseline": "the same shares where every name of the terminology in a post is a mention labelled ADE",
 }
 
@@ -88,6 +91,31 @@ def alarm_curve(model: NerModel, posts: Sequence[Post], reading: Reading | None 
         probabilities = [max(events, default=0.0) for events in reading.events()]
         result["auc"] = round(float(roc_auc_score(own, probabilities)), 4)
     return result
+
+
+def event_scores(model: NerModel, posts: Sequence[Post]) -> dict[str, dict[str, float]]:
+    """Precision and recall of events (0 where no post has a gold span) and F1 of posts, of the tagger and of
+    the baseline.
+    """
+    texts = [p.text for p in posts]
+    found = {"tagger": model.predict(texts), "baseline": [named_terms(t) for t in texts]}
+    return {
+        name: _event_row(posts, [alarms(text, own) for text, own in zip(texts, mentions, strict=True)])
+        for name, mentions in found.items()
+    }
+
+
+def _event_row(posts: Sequence[Post], found: Sequence[Sequence[tuple[int, int]]]) -> dict[str, float]:
+    pairs = list(zip(posts, found, strict=True))
+    right = sum(overlaps(span, post.events) for post, spans in pairs for span in spans)
+    covered = sum(overlaps(event, spans) for post, spans in pairs for event in post.events)
+    both = sum(post.own_event and bool(spans) for post, spans in pairs)
+    either = sum(post.own_event + bool(spans) for post, spans in pairs)
+    return {
+        "precision": round(right / max(1, sum(map(len, found))), 4),
+        "recall": round(covered / max(1, sum(len(p.events) for p in posts)), 4),
+        "f1": round(2 * both / max(1, either), 4),
+    }
 
 
 def _alarms_by_threshold(

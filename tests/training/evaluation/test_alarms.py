@@ -14,7 +14,7 @@ from models.encoder.word_pieces import WordPieces
 from models.ner.reading import read_together
 from models.ner.tagging import Reading, Tagged
 from models.types import ADE, DRUG, Mention
-from training.evaluation.alarms import Post, alarm_curve, alarms
+from training.evaluation.alarms import Post, alarm_curve, alarms, event_scores
 
 
 def mention(text: str, part: str, label: str = ADE) -> Mention:
@@ -98,3 +98,18 @@ def test_the_baseline_takes_every_name_of_the_terminology_for_an_event() -> None
     result = curve({}, dict.fromkeys((named, denied, lay), 0.5), posts)
     assert result["baseline"] == {"threshold": 0.0, "alarmed": 0.5, "hit": 0.5, "false": 0.0}
     assert result["curve"][0]["alarmed"] == 0.0
+
+
+def test_events_are_scored_by_span_and_posts_by_alarm() -> None:
+    right, wrong, calm = "insomnia and sore legs on x", "x ended my insomnia", "x is cheap"
+    posts = [Post(right, ((0, 8), (13, 22)), True), Post(wrong, (), False), Post(calm, (), False)]
+
+    class Predicting:
+        def predict(self, texts: Sequence[str]) -> list[list[Mention]]:
+            return [[mention(t, "legs")] if t == right else [] for t in texts]
+
+    model: Any = Predicting()
+    assert event_scores(model, posts) == {
+        "tagger": {"precision": 1.0, "recall": 0.5, "f1": 1.0},
+        "baseline": {"precision": 0.6667, "recall": 1.0, "f1": 0.6667},
+    }
