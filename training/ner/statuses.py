@@ -17,6 +17,7 @@ NOT_OWN = tuple(s for s in STATUSES if s != OWN)
 _INDICATIONS: dict[str | None, tuple[str, ...]] = {
     None: (INDICATION,),
     RELIEVED: (RELIEVED,),
+    "wanted": (RELIEVED, INDICATION, NO_EVENT),
     "past": (INDICATION, RELIEVED, NO_EVENT),
     "negated": (INDICATION, NEGATED, NO_EVENT),
 }

@@ -11,7 +11,7 @@ from models.types import ADE, DRUG, INDICATION, WITHDRAWAL
 #: Label of words that name no medical event: idioms, hyperbole, jokes.
 NONE = "NONE"
 LABELS = {"DRUG": DRUG, "ADE": ADE, "WD": WITHDRAWAL, "IND": INDICATION, "NONE": NONE}
-FLAGS = ("negated", "hypothetical", "other", "past", "relieved")
+FLAGS = ("negated", "hypothetical", "other", "past", "relieved", "wanted")
 _NAMES = {label: name for name, label in LABELS.items()}
 _MARK = re.compile(r"\[([^][]*)\]")
 _HEAD = re.compile(r"([A-Z]+)(?:#(\d+))?(?:<(\d+(?:,\d+)*))?(?:\?([a-z]+))?")

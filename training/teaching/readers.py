@@ -18,7 +18,8 @@ from training.teaching.batches import FOLDER, AcronymContext, Idiom, Kind, Part,
 from training.teaching.markup import NONE, Mark, MarkedText
 
 #: Flags with which a mark is a mention of its label all the same. An indication stays one when the medicine
-#: relieves it and when it is another person's; no affirmed event of the writer's has a flag.
+#: relieves it and when it is another person's, but a wanted effect is none; no affirmed event of the writer's
+#: has a flag.
 AFFIRMED: dict[str, tuple[str | None, ...]] = {
     DRUG: (None,),
     ADE: (None,),

@@ -21,6 +21,7 @@ from training.teaching.markup import parse
         ("had [ADE<1?past headaches = Headache] before [DRUG#1 zoloft]", (NO_EVENT,)),
         ("[DRUG#1 zoloft] for [IND<1 headaches = Headache]", ("indication",)),
         ("[DRUG#1 zoloft] cured my [IND<1?relieved headaches = Headache]", (RELIEVED,)),
+        ("finally [IND<1?wanted drowsy by ten] on [DRUG#1 zopiclone]", (RELIEVED, "indication", NO_EVENT)),
         ("mum has [DRUG#1 zoloft] for [IND<1?other headaches = Headache]", ("indication", OTHER)),
         ("this pharmacy and [DRUG#1 zoloft] are a [NONE headache]", (NO_EVENT,)),
     ],
