@@ -336,9 +336,11 @@ def check(
 @promtool
 @pytest.mark.parametrize("name", sorted({name for name, *_ in FIRING}))
 def test_an_alert_fires_and_does_not_fire(name: str, tmp_path: Path) -> None:
-    firing = [(f"fires {at}", at, series, [(name, own)]) for n, at, own, series in FIRING if n == name]
-    quiet = [(f"quiet {at}", at, series, []) for n, at, series in QUIET if n == name]
-    check(tmp_path, [*firing, *quiet], only=name)
+    expected: list[tuple[str, str, Series, list[Alert]]] = [
+        (f"fires {at}", at, series, [(name, own)]) for n, at, own, series in FIRING if n == name
+    ]
+    expected += [(f"is quiet {at}", at, series, []) for n, at, series in QUIET if n == name]
+    check(tmp_path, expected, only=name)
 
 
 @promtool

@@ -1,4 +1,4 @@
-"""Lag and dead letters of a stage that has fetched nothing, on the embedded broker."""
+"""Lag and dead letters of a stage that has fetched nothing, and addresses for `pvstream status`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 from aiokafka import TopicPartition
 from confluent_kafka import Producer
 
@@ -16,6 +18,7 @@ from streams.broker.consumer import kafka_consumer
 from streams.broker.embedded import EmbeddedBroker
 from streams.dead_letters.redrive import REASONS, redrive_group
 from streams.monitoring import lag as lag_module
+from streams.monitoring import workers
 from streams.monitoring.lag import LagWatch
 from streams.monitoring.progress import Progress
 from streams.settings import Settings
@@ -141,3 +144,23 @@ async def test_dead_letters_wait_until_they_are_redriven_for_every_reason(settin
         assert waiting() == 5
         await redriven(REASONS[0], 4)
         await until(lambda: waiting() == 2, 30)
+
+
+async def _broken(_: web.Request) -> web.Response:
+    return web.Response(text="no JSON")
+
+
+async def _endless(request: web.Request) -> web.StreamResponse:
+    response = web.StreamResponse()
+    await response.prepare(request)
+    while True:
+        await response.write(b" " * (1 << 16))
+
+
+async def test_an_answer_without_an_end_is_not_read_to_its_end() -> None:
+    app = web.Application()
+    app.add_routes([web.get("/a/health/live", _endless), web.get("/b/health/live", _broken)])
+    async with TestServer(app) as server:
+        endless, broken = await workers.ask_workers([str(server.make_url(path)) for path in ("/a", "/b")])
+    assert "an answer of more than" in endless.error
+    assert broken.error

@@ -1,4 +1,4 @@
-"""Candidate cases from the store."""
+"""Candidate cases from the store, and the agreement of two readers."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pytest
 
 from streams.codec import encode
 from streams.records import CodedReport, Inbound, Review
+from streams.reviews.agreement import Agreement, agree, kappa
 from streams.reviews.cases import COLUMNS, CRITERIA, cases, csv_lines, json_lines
 from streams.settings import Settings
 from streams.store.database import Database
@@ -118,3 +119,35 @@ def test_a_text_that_a_spreadsheet_may_read_as_a_formula_has_an_apostrophe(
     Follower(Settings(), database).apply([message(0, report("a", 1, event(), text=f"{sign}1+1", **MINE))])
     head, row = csv.reader(csv_lines(cases(database, undecided=True)))
     assert dict(zip(head, row, strict=True))["text"] == f"'{sign}1+1"
+
+
+@pytest.mark.parametrize(
+    ("table", "agreed", "expected"),
+    [
+        ({"aa": 20, "ab": 5, "ba": 10, "bb": 15}, 0.7, 0.4),
+        ({"aa": 45, "ab": 15, "ba": 25, "bb": 15}, 0.6, 0.1304),
+        ({"aa": 25, "ab": 35, "ba": 5, "bb": 35}, 0.6, 0.2593),
+        ({"aa": 3}, 1.0, None),
+    ],
+)
+def test_kappa_of_known_tables(table: dict[str, int], agreed: float, expected: float | None) -> None:
+    answers = [(pair[0], pair[1]) for pair, n in table.items() for _ in range(n)]
+    assert kappa(answers) == Agreement(sum(table.values()), agreed, expected)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ({"review": "accept"}, {"review": "correct"}, True),
+        ({"review": "accept"}, {"review": "reject"}, False),
+        ({"review": "reject", "negated": True}, {"review": "reject"}, True),
+        ({"review": "accept"}, {"review": "correct", "pt": "Vomiting"}, False),
+        ({"review": "correct", "start": 3, "end": 9}, {"review": "accept"}, False),
+        ({"review": "correct", "drugs": ("a", "b")}, {"review": "correct", "drugs": ("b", "a")}, True),
+    ],
+)
+def test_two_readings_agree_where_they_say_the_same(
+    one: dict[str, Any], other: dict[str, Any], expected: bool
+) -> None:
+    states = [replace(FOUND, **changes) for changes in (one, other)]
+    assert agree(*states) is expected

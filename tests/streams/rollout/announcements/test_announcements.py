@@ -1,18 +1,30 @@
-"""Announcements: the last valid one under a key counts, and invalid messages change nothing."""
+"""Announcements: the last valid one under a key counts, also of two that are made at the same time."""
 
 from __future__ import annotations
 
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Any
 
 import orjson
 import pytest
 
+from models.loading import Loaded
+from models.releases.signature import read_private_key
+from models.releases.store import bundled, open_release, sign
 from models.scores import Comparison
 from models.types import TASKS
+from streams.broker.embedded import EmbeddedBroker
 from streams.codec import decode, encode
-from streams.records import Announcement
+from streams.records import Announcement, Inbound
+from streams.rollout import announcements
 from streams.rollout.announcements import Announcements, apply_message
+from streams.rollout.announcing import GateError, announce
+from streams.settings import Settings
+from tests.streams.conftest import Keys
+from tests.streams.rollout.reloading import Store, announcement
 from tests.wire import wire_bytes
 
 WHEN = datetime(2026, 3, 4, 9, 15, tzinfo=UTC)
@@ -62,10 +74,10 @@ def message(announcement: Announcement, key: str | None = None) -> Message:
 
 @pytest.mark.parametrize("name", GOLDEN)
 def test_golden_bytes_of_every_version_are_read_and_those_of_the_last_one_written(name: str) -> None:
-    for version, announcement in ((1, GOLDEN[name]), (2, replace(GOLDEN[name], sequence=7))):
+    for version, written in ((1, GOLDEN[name]), (2, replace(GOLDEN[name], sequence=7))):
         golden = wire_bytes(f"{name}-v{version}")
-        assert decode(Announcement, golden) == announcement
-    assert encode(announcement) == golden
+        assert decode(Announcement, golden) == written
+    assert encode(written) == golden
 
 
 def test_the_later_announcement_replaces_the_earlier_one() -> None:
@@ -156,9 +168,94 @@ def test_an_announcement_under_another_key_changes_nothing(announcement: Announc
 def test_the_generation_of_a_release_is_the_offset_of_its_announcement_plus_1() -> None:
     current = Announcements()
     assert current.generation("ner") == 0
-    for offset, announcement in ((0, PUBLISHED), (3, SHADOW), (5, PUBLISHED)):
-        current.apply(replace(message(announcement), offset=offset))
+    for offset, one in ((0, PUBLISHED), (3, SHADOW), (5, PUBLISHED)):
+        current.apply(replace(message(one), offset=offset))
     current.apply(Message(b"ner", b"not an announcement", 6))
     assert (current.generation("ner"), current.generation("ner.shadow")) == (6, 4)
     current.apply(Message(b"ner.shadow", None, 7))
     assert current.generation("ner.shadow") == 0
+
+
+async def announce_both(
+    store: Store, settings: Settings, keys: Keys | None, patch: pytest.MonkeyPatch
+) -> list[Announcement | BaseException]:
+    """Both have read the topic before one of them writes."""
+    barrier = asyncio.Barrier(2)
+    send = announcements.send
+
+    async def together(*arguments: Any) -> None:
+        await barrier.wait()
+        await send(*arguments)
+
+    patch.setattr(announcements, "send", together)
+    paths = [store.root / "summarization" / version for version in store.sound[:2]]
+    key = keys.private if keys else None
+    async with asyncio.timeout(60):
+        return await asyncio.gather(
+            *(announce(path, settings, None, force=True, signing_key=key) for path in paths),
+            return_exceptions=True,
+        )
+
+
+async def test_of_two_publications_at_once_whoever_may_be_wrong_is_told(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with EmbeddedBroker() as broker:
+        settings = Settings(broker=f"kafka://{broker.bootstrap}", store=str(store.root))
+        answers = await announce_both(store, settings, None, monkeypatch)
+        live = (await announcements.read_announcements(settings))["summarization"]
+    told = [answer for answer in answers if isinstance(answer, GateError)]
+    assert told
+    assert [a for a in answers if not isinstance(a, GateError | Announcement)] == []
+    assert all(f"{live.version} holds now" in str(error) for error in told)
+    winner = answers[store.sound.index(live.version)]
+    assert isinstance(winner, GateError), "it has replaced a release that it was not compared with"
+    assert store.sound[1 - store.sound.index(live.version)] in str(winner)
+
+
+async def test_of_two_signed_publications_at_once_the_first_one_holds(
+    store: Store, keys: Keys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with EmbeddedBroker() as broker:
+        settings = Settings(broker=f"kafka://{broker.bootstrap}", store=str(store.root))
+        for version in store.sound[:2]:
+            private = read_private_key(keys.private)
+            sign(open_release(store.root / "summarization" / version), private)
+        signed = settings.model_copy(update={"release_key": keys.public})
+        answers = await announce_both(store, signed, keys, monkeypatch)
+        live = (await announcements.read_announcements(signed))["summarization"]
+    (error,) = [answer for answer in answers if isinstance(answer, GateError)]
+    (announced,) = [answer for answer in answers if isinstance(answer, Announcement)]
+    assert announced == live
+    assert f"{live.version} holds now" in str(error)
+
+
+def test_an_announcement_that_follows_another_has_no_rival() -> None:
+    known = Announcements()
+    first, second, late = (
+        replace(announcement(c * 12), sequence=n) for c, n in (("a", 1), ("b", 2), ("c", 2))
+    )
+    for offset, one in enumerate((first, second)):
+        known.apply(Inbound("releases", 0, offset, one.key.encode(), encode(one), 0.0))
+        assert known.rival(one.key, one) is None
+    known.apply(Inbound("releases", 0, 2, late.key.encode(), encode(late), 0.0))
+    assert known.rival(late.key, second) == late
+    assert known.rival(late.key, late) == second
+
+
+async def test_a_release_that_went_live_during_a_comparison_is_not_replaced_unseen(store: Store) -> None:
+    with EmbeddedBroker() as broker:
+        settings = Settings(broker=f"kafka://{broker.bootstrap}", store=str(store.root))
+        first, second = (store.root / "summarization" / version for version in store.sound[:2])
+
+        def compare(candidate: Loaded, live: Loaded, partner: Loaded | None) -> Comparison:
+            with ThreadPoolExecutor(1) as another:
+                another.submit(asyncio.run, announce(second, settings, None, force=True)).result(60)
+            return COMPARISON
+
+        with pytest.raises(
+            GateError, match=f"{second.name} is live by now, not {bundled('summarization').name}"
+        ):
+            await announce(first, settings, compare, force=False)
+        live = (await announcements.read_announcements(settings))["summarization"]
+    assert live.version == second.name

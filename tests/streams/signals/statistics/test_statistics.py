@@ -1,4 +1,4 @@
-"""Ratios and the information component equal published numbers, and have the properties that define them."""
+"""Ratios, the information component, criteria and the sequential test equal published numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ import scipy
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streams.signals.statistics.criteria import CRITERIA, benjamini_hochberg, discoveries, evaluate
 from streams.signals.statistics.information_component import information_component
+from streams.signals.statistics.maxsprt import critical_value, log_likelihood_ratio, power, signal_probability
+from streams.signals.statistics.mixture import Mixture
 from streams.signals.statistics.ratios import chi_square, mid_p, prr, ror
 from streams.signals.statistics.tables import Counts, counts_of
 
@@ -110,3 +113,64 @@ def test_the_odds_ratio_of_the_complement_is_its_inverse(table: tuple[int, int, 
     one, other = ror(counts_of([(a, b, c, d)])), ror(counts_of([(b, a, d, c)]))
     assert one.value[0] == pytest.approx(1 / other.value[0])
     assert one.low[0] == pytest.approx(1 / other.high[0])
+
+
+PRIOR = Mixture(3.25379356, 0.39988854, 2.02612692, 1.90807970, 0.06534557)
+
+
+def test_criteria_of_a_strong_a_doubtful_and_an_absent_disproportionality() -> None:
+    found = evaluate(counts_of([(28, 942, 17, 31435), (3, 40, 400, 30_000), (30, 970, 900, 29_100)]), PRIOR)
+    flags = {name: criterion(found).tolist() for name, criterion in CRITERIA.items()}
+    # Three reports are enough for ratios, and too few for the posteriors that shrink them.
+    assert flags["evans"] == flags["ror025"] == [True, True, False]
+    assert flags["ic025"] == flags["eb05"] == [True, False, False]
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=50), st.sampled_from([0.01, 0.05, 0.2]))
+def test_false_discoveries_are_controlled_as_by_scipy(p: list[float], rate: float) -> None:
+    adjusted = scipy.stats.false_discovery_control(p)
+    near = np.isclose(adjusted, rate, rtol=1e-9)
+    rejected = benjamini_hochberg(np.array(p), rate)
+    assert ((rejected == (adjusted <= rate)) | near).all()
+
+
+def test_of_independent_pairs_hardly_any_is_a_discovery() -> None:
+    rng = np.random.default_rng(5)
+    tables = [(rng.poisson(5), 995, 495, 98_505) for _ in range(400)]
+    assert discoveries(counts_of(tables), 0.05).sum() <= 2
+    planted = discoveries(counts_of([*tables, (60, 940, 440, 98_560)]), 0.05)
+    assert planted[-1]
+
+
+def test_nothing_is_rejected_of_nothing() -> None:
+    assert benjamini_hochberg(np.empty(0), 0.05).tolist() == pytest.approx([])
+
+
+@pytest.mark.parametrize(("limit", "value"), [(1, 2.853937), (10, 3.467952), (100, 3.952321)])
+def test_published_critical_values(limit: float, value: float) -> None:
+    assert critical_value(limit) == pytest.approx(value, abs=1e-6)
+
+
+def test_published_power() -> None:
+    assert power(10, 2.0) == pytest.approx(0.6850634, abs=1e-7)
+
+
+@pytest.mark.parametrize(("least", "risk"), [(1, 1.0), (3, 1.0), (3, 2.5)])
+def test_simulated_counts_signal_as_often_as_computed(least: int, risk: float) -> None:
+    rng = np.random.default_rng(4)
+    limit, value = 5.0, critical_value(5.0, least=least)
+    arrivals = np.cumsum(rng.exponential(1 / risk, (20_000, 60)), axis=1)
+    number = np.arange(1, 61)
+    ratio = log_likelihood_ratio(np.broadcast_to(number, arrivals.shape), arrivals)
+    signalled = ((ratio >= value) & (arrivals <= limit) & (number >= least)).any(axis=1).mean()
+    assert signalled == pytest.approx(signal_probability(value, limit, risk, least), abs=0.01)
+
+
+def test_more_reports_before_a_signal_need_a_lower_value() -> None:
+    values = [critical_value(10, least=least) for least in (1, 3, 6)]
+    assert values == sorted(values, reverse=True)
+
+
+def test_no_excess_has_no_ratio() -> None:
+    ratio = log_likelihood_ratio(np.array([0.0, 3.0, 5.0]), np.array([2.0, 3.0, 2.0]))
+    assert ratio[:2].tolist() == [0, 0] and ratio[2] == pytest.approx(5 * np.log(2.5) - 3)

@@ -1,0 +1,224 @@
+"""Dead letters: how they are described, which are sent back, and what may be skipped."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streams.broker.embedded import EmbeddedBroker
+from streams.cli.operations.dead import letter_content
+from streams.dead_letters import skip as module
+from streams.dead_letters.browse import describe, printable
+from streams.dead_letters.headers import Fault, attempts_of, dead_letter, dead_letter_headers
+from streams.dead_letters.redrive import (
+    REASONS,
+    reason_of,
+    redrive,
+    redrive_headers,
+    source_topic,
+)
+from streams.dead_letters.sent import MAX_METADATA, SentOffsets, hold, read, written
+from streams.dead_letters.skip import skip
+from streams.records import Inbound
+from streams.settings import Settings
+from streams.topics import CONSUMED, QUESTIONS, TopicsError, group_id
+from tests.fakes import inbound
+
+Pairs = list[tuple[str, bytes | None]]
+
+
+@pytest.mark.parametrize("topic", CONSUMED)
+def test_a_dead_letter_topic_belongs_to_the_topic_it_is_named_after(topic: object) -> None:
+    assert source_topic(f"{topic.name}.dead") is topic  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", ["posts", "events.dead", "posts.dead.dead", "", ".dead"])
+def test_any_other_topic_is_refused_with_the_names_of_the_dead_letter_topics(name: str) -> None:
+    with pytest.raises(TopicsError, match=r"posts\.dead"):
+        source_topic(name)
+
+
+async def test_an_unknown_reason_is_refused_without_a_request_to_the_broker() -> None:
+    nowhere = Settings(broker="kafka://127.0.0.1:1")
+    with pytest.raises(ValueError, match="no reason 'bored'; the reasons are bad_record"):
+        await redrive(nowhere, "posts.dead", reason="bored", limit=0, progress=lambda done, total: None)
+
+
+@pytest.mark.parametrize(
+    ("letter_headers", "reason"),
+    [
+        ([("pv-reason", b"poison")], "poison"),
+        ([("pv-reason", b"a reason of a later version")], "other"),
+        ([("pv-reason", b"\xff")], "other"),
+        ([], "other"),
+    ],
+)
+def test_a_missing_or_unknown_reason_counts_as_other(letter_headers: Pairs, reason: str) -> None:
+    assert reason_of(letter_headers) == reason
+    assert reason in REASONS
+
+
+@pytest.mark.parametrize("text", [b"", b"-1", b"two", b"\xb2", b"9" * 5000, b"1.5"])
+def test_an_attempts_header_that_is_not_a_number_counts_as_zero(text: bytes) -> None:
+    assert attempts_of([("pv-attempts", text)]) == 0
+
+
+def test_a_letter_is_sent_back_with_its_own_headers_and_one_more_attempt() -> None:
+    letter: Pairs = [("trace", b"7"), ("pv-reason", b"poison"), ("pv-attempts", b"1"), ("trace", b"8")]
+    assert redrive_headers(letter) == [("trace", b"7"), ("trace", b"8"), ("pv-attempts", b"2")]
+
+
+@given(st.lists(st.tuples(st.text(max_size=8).map("x".__add__), st.binary(max_size=8)), max_size=5))
+def test_a_record_keeps_its_headers_through_any_number_of_redrives(own: Pairs) -> None:
+    carried: Pairs = list(own)
+    for attempt in range(1, 4):
+        record = Inbound("posts", 0, attempt, None, b"", 0.0, tuple(carried))
+        letter = dead_letter_headers(record, "ner", Fault("poison", "ValueError"), "0123456789ab")
+        carried = redrive_headers(letter)
+        assert carried == [*own, ("pv-attempts", str(attempt).encode())]
+
+
+TP = TopicPartition("posts.dead", 0)
+
+
+def sent_offsets(offset: int = 0, *left: tuple[int, int]) -> SentOffsets:
+    one = SentOffsets(None)
+    one.offsets, one.left = {TP: offset}, {TP: list(left)}
+    return one
+
+
+@given(st.lists(st.sampled_from(("leave", "take", "other")), max_size=60))
+def test_exactly_what_was_left_waits_for_a_run_with_other_options(outcomes: list[str]) -> None:
+    one = sent_offsets()
+    for offset, outcome in enumerate(outcomes):
+        if outcome == "leave":
+            one.leave(TP, offset)
+        elif outcome == "take":
+            one.take(TP, offset)
+    again = sent_offsets(len(outcomes), *read(written(one.left[TP])))
+    waiting = {n for n in range(len(outcomes)) if again.waits(TP, n, with_left=True)}
+    assert {n for n, outcome in enumerate(outcomes) if outcome == "leave"} <= waiting
+    assert not waiting & {n for n, outcome in enumerate(outcomes) if outcome == "take"}
+    assert not any(again.waits(TP, n, with_left=False) for n in range(len(outcomes)))
+    for n in sorted(waiting):
+        again.take(TP, n)
+    assert again.left[TP] == []
+
+
+def test_a_run_extends_no_range_of_an_earlier_one_over_what_was_sent_between() -> None:
+    one = sent_offsets(10, (3, 5))
+    one.leave(TP, 12)
+    one.leave(TP, 14)
+    assert one.left[TP] == [(3, 5), (12, 15)]
+    assert (one.first(TP, with_left=False), one.first(TP, with_left=True)) == (10, 3)
+
+
+def test_letters_that_have_expired_are_forgotten() -> None:
+    one = sent_offsets(10, (1, 3), (4, 7), (8, 9))
+    one.drop_expired({TP: 5})
+    assert one.left[TP] == [(5, 7), (8, 9)]
+    one.drop_expired({TP: 20})
+    assert one.left[TP] == []
+
+
+def test_what_does_not_fit_is_left_out_from_the_end(caplog: pytest.LogCaptureFixture) -> None:
+    ranges = [(3 * n, 3 * n + 1) for n in range(5000)]
+    text = written(ranges)
+    kept = read(text)
+    assert len(text) <= MAX_METADATA
+    assert kept == ranges[: len(kept)]
+    assert f"{5000 - len(kept)} ranges" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "metadata", ["", "of another", "1", "1+", "-1+2", "1+2,3+4", "1+2  3+4", "9" * 30 + "+1"]
+)
+def test_metadata_of_others_names_nothing(metadata: str) -> None:
+    assert read(metadata) == []
+    assert not hold(read(metadata), 1)
+
+
+OWN = (("patient-name", b"Ann"), ("traceparent", b"00-" + b"a" * 32 + b"-" + b"b" * 16 + b"-01"))
+
+
+def letter(**changes: object) -> Inbound:
+    source = replace(inbound(17, b'{"text": "my words"}'), headers=OWN)
+    made = dead_letter(source, "ner", Fault("poison", "ValueError in predict, line 3"), "0123456789ab")
+    written = Inbound("posts.dead", 0, 5, made.key, made.value, 1_760_000_000.0, tuple(made.headers))
+    return replace(written, **changes)  # type: ignore[arg-type]
+
+
+def test_a_letter_is_described_without_the_words_of_its_sender() -> None:
+    one = describe(letter())
+    assert (one.topic, one.partition, one.offset) == ("posts.dead", 0, 5)
+    assert (one.stage, one.reason, one.source, one.attempts) == ("ner", "poison", "posts/0@17", 0)
+    assert one.written_at == datetime.fromtimestamp(1_760_000_000, UTC)
+    assert one.bytes == len(b'{"text": "my words"}')
+    content = letter_content(letter(), text=False)
+    assert (content["key"], content["headers"]["pv-release"]) == ("key-17", "0123456789ab")
+    assert "Ann" not in str(one) + str(content)
+    assert "words" not in str(one) + str(content)
+    assert letter_content(letter(), text=True)["own_headers"]["patient-name"] == "Ann"
+    assert letter_content(letter(), text=True)["value"] == '{"text": "my words"}'
+
+
+def test_a_letter_waits_until_those_of_its_reason_were_sent_back() -> None:
+    assert describe(letter()).waiting
+    assert describe(letter(), {("poison", 0): (5, [])}).waiting
+    assert not describe(letter(), {("poison", 0): (6, [(3, 5)])}).waiting
+    assert describe(letter(), {("poison", 0): (9, [(2, 6)])}).waiting, "a redrive has left it"
+    assert describe(letter(), {("bad_record", 0): (6, []), ("poison", 1): (6, [])}).waiting
+
+
+def test_a_letter_that_somebody_else_wrote_is_described_too() -> None:
+    strange = letter(
+        headers=(("pv-reason", b"\xff"), ("pv-stage", None)), timestamp=-7e13, value=None, key=None
+    )
+    one = describe(strange)
+    assert (one.reason, one.stage, one.written_at, one.bytes) == ("other", "", None, 0)
+    content = letter_content(strange, text=True)
+    assert (content["key"], content["value"], content["written"]) == (None, None, None)
+
+
+def test_a_letter_cannot_command_the_terminal() -> None:
+    assert printable("\x1b[2Jfine\u202e\nline") == "\\x1b[2Jfine\\u202e\nline"
+    content = letter_content(letter(value=b"\x1b]0;title\x07\xff"), text=True)
+    assert content["value"] == "\\x1b]0;title\\x07\\xff"
+
+
+@pytest.mark.slow
+async def test_a_skip_that_running_workers_refuse_writes_no_letter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SESSION_MARGIN", -6.0)
+    with EmbeddedBroker() as broker:
+        settings = Settings(broker=f"kafka://{broker.bootstrap}", session_timeout=6)
+        letters = TopicPartition("questions.dead", 0)
+        async with AIOKafkaProducer(**settings.client()) as producer:
+            sent = await producer.send_and_wait("questions", b"1", key=b"k")
+            await producer.partitions_for(letters.topic)
+        worker = AIOKafkaConsumer(
+            "questions",
+            **settings.client(),
+            group_id=group_id(settings, "summarization"),
+            enable_auto_commit=False,
+        )
+        async with worker:
+            for _ in range(2):
+                with pytest.raises(TopicsError, match="workers of the stage summarization are running"):
+                    await skip(settings, QUESTIONS, sent.partition, 0, "summarization")
+            assert await worker.end_offsets([letters]) == {letters: 0}
+
+
+@pytest.mark.slow
+async def test_a_partition_that_the_topic_lacks_is_refused_before_anything_waits_for_it() -> None:
+    with EmbeddedBroker() as broker:
+        settings = Settings(broker=f"kafka://{broker.bootstrap}")
+        async with AIOKafkaProducer(**settings.client()) as producer:
+            for name in (QUESTIONS.name, QUESTIONS.dead_letters.name):
+                await producer.partitions_for(name)
+        with pytest.raises(TopicsError, match="questions has no partition 4: it has 0 to 3"):
+            await skip(settings, QUESTIONS, 4, 0, "summarization")
