@@ -16,7 +16,7 @@ LONG = frozenset({"test_demo_live", "test_docs", "test_lifecycle", "test_steady"
 #: Modules whose tests take about half a minute.
 FIRST = frozenset(
     {
-        "test_alerts_fire", "test_alerts_of_shapes", "test_page_beside", "test_real_kafka",
+        "test_alerts_of_shapes", "test_page_beside", "test_real_kafka",
         "test_stale_outputs", "test_stall",
     }
     | {"test_static_membership", "test_store"}

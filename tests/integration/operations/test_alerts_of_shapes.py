@@ -34,7 +34,7 @@ LETTERS = 101
 SHORT, LONG = 60.0, 900.0
 QUIET_S = 600.0
 #: Those that the shipped rules hold back for longer than a test takes.
-HOURS = {"DeadLetterBacklog", "LatencyHigh", "SourceSilent"}
+HOURS = {"DeadLetterBacklog", "LatencyHigh", "RebalanceStorm", "SourceSilent"}
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,10 @@ class Run:
             self.seen |= self.server.firing()
             return wanted <= self.seen
 
-        seconds = LONG if self.is_shipped else SHORT
-        processes.wait_until(have_fired, f"{sorted(wanted)} fire", seconds)
+        try:
+            processes.wait_until(have_fired, "the alerts fire", LONG if self.is_shipped else SHORT)
+        except AssertionError:
+            raise AssertionError(f"have not fired: {sorted(wanted - self.seen)}") from None
 
     def expect_stages(self, alert: str, stages: frozenset[str]) -> None:
         """Waits until the alert fires for these stages and no other; each is scraped at a time of its own."""
@@ -94,7 +96,8 @@ def shorter() -> list[dict[str, Any]]:
     """The rules as shipped, but that they wait for seconds instead of minutes."""
     rules = []
     for rule in alerts():
-        expr = re.sub(r"\[\d+m\]", "[20s]", re.sub(r"offset \d+m", "offset 20s", rule["expr"]))
+        window = "1m" if rule["alert"] == "RebalanceStorm" else "20s"
+        expr = re.sub(r"\[\d+m\]", f"[{window}]", re.sub(r"offset \d+m", "offset 20s", rule["expr"]))
         changed = {"expr": expr.replace("> 40", "> 3") if rule["alert"] == "StageStalled" else expr}
         # Prometheus finds its targets five seconds after its first evaluation.
         rules.append(rule | changed | ({"for": "8s"} if "for" in rule else {}))
@@ -152,22 +155,34 @@ def watch_quiet(run: Run, seconds: float, evaluations: int) -> None:
     assert run.server.down() == set()
 
 
+def come_and_go(site: Site) -> None:
+    """A further worker, twice."""
+    port = processes.free_port()
+    for _ in range(2):
+        with site.running("worker", "--stage", "ner", PV_HTTP_PORT=str(port)):
+            processes.wait_until(lambda: processes.is_ready(port), "the further worker")
+
+
 def break_everything(run: Run) -> None:
-    """One fault after the other."""
+    """One fault after the other; those whose alerts last for some seconds only come last in their group."""
     bootstrap = run.site.kafka.bootstrap
     an_hour_ago = int(time.time() - 3600) * 1000
     run.stream.talks = False
-    run.site.produce("releases", [(b"ner", b"no announcement")])
     produce_raw(bootstrap, [(b"k", b"no report", 0)] * LETTERS)
+    come_and_go(run.site)
+    run.site.produce("releases", [(b"ner", b"no announcement")])
     # More than one in a hundred of those within the window.
     produce_raw(bootstrap, [(b"%d" % i, report(f"old-{i}"), an_hour_ago) for i in range(50)])
-    run.expect("AnnouncementRefused", "LatencyHigh", "SourceSilent")
-    run.running["source"].kill()
+    # Only then the stage hangs.
+    tagged = partial(run.site.records, "mentions")
+    processes.wait_until(lambda: any(record["id"] == "old-49" for record in tagged()), "they are tagged")
     produce_raw(bootstrap, [(b"k", report("bad", text=HANG), an_hour_ago)])
-    run.expect("DeadLetters", "DeadLetterBacklog", "StageStalled", "LagSecondsHigh")
+    run.expect("AnnouncementRefused", "DeadLetterBacklog", "DeadLetters", "LagSecondsHigh", "LatencyHigh")
+    run.expect("RebalanceStorm", "SourceSilent", "StageStalled")
     run.site.kafka.kill()
     run.expect("BrokerAway", "StageNotReady")
     run.expect_stages("StageNotReady", STAGES)
+    run.running["source"].kill()
     run.running[run.shape.first].kill()
     run.expect("WorkerAbsent", "SourceDown")
     run.expect_stages("WorkerAbsent", run.shape.lost)

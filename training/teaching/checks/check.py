@@ -186,11 +186,14 @@ def _phrases(phrases: dict[Line, Phrase], folders: Sequence[Path]) -> Iterator[F
 
 def _like_phrases(phrases: dict[Line, Phrase]) -> Iterator[Finding]:
     """Phrases of one term that hardly differ: those of different terms may differ in a syllable."""
-    lines = list(phrases)
-    for i, j, jaccard in Index([p.phrase for p in phrases.values()], PHRASE).inside():
-        one, other = phrases[lines[i]], phrases[lines[j]]
-        if one.pt == other.pt and normalised(one.phrase) != normalised(other.phrase):
-            yield Finding(lines[i], f"nearly the phrase of {lines[j].place} {_similarity(PHRASE, jaccard)}")
+    of_term: dict[str, list[Line]] = defaultdict(list)
+    for line, p in phrases.items():
+        of_term[p.pt].append(line)
+    for lines in of_term.values():
+        for i, j, jaccard in Index([phrases[line].phrase for line in lines], PHRASE).inside():
+            if normalised(phrases[lines[i]].phrase) != normalised(phrases[lines[j]].phrase):
+                alike = f"nearly the phrase of {lines[j].place} {_similarity(PHRASE, jaccard)}"
+                yield Finding(lines[i], alike)
 
 
 def _acronyms(contexts: dict[Line, AcronymContext]) -> Iterator[Finding]:
