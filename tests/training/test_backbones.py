@@ -32,7 +32,7 @@ from training.idiom.train import IdiomTrainee
 
 __all__ = ["semeval"]
 #: The guard of the summarizer has the tagger of the bundled NER release.
-pytestmark = pytest.mark.usefixtures("tiny_bundled")
+pytestmark = pytest.mark.usefixtures("few_written", "tiny_bundled")
 DEVICE = os.environ.get("PV_TEST_DEVICE", "cpu")
 TEXTS = ["Zoloft caused rash on day 3.", "a pain with PD", "Is it ok? Tea."]
 Run = Callable[..., object]

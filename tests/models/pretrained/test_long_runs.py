@@ -20,7 +20,7 @@ N = 99_000
 MOST = 15
 #: Units that give a run without words that are read: others are text.
 RUNS = [unit for unit in UNITS if unit.isspace() or len(unit) == 1]
-#: With white space between the parts, each of these took a stage minutes.
+#: With white space between the parts, each of these took a stage minutes; other runs are in one of them.
 TEXTS = (
     ("The CK", "was sent."),
     ("What is the treatment for asthma", "; diabetes?"),
@@ -36,9 +36,11 @@ def bundled() -> dict[str, Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("unit", RUNS)
-def test_every_stage_reads_a_long_run_in_bounded_time(bundled: dict[str, Any], unit: str) -> None:
-    for before, behind in TEXTS:
+@pytest.mark.parametrize(("number", "unit"), [*enumerate(RUNS)])
+def test_every_stage_reads_a_long_run_in_bounded_time(
+    bundled: dict[str, Any], number: int, unit: str
+) -> None:
+    for before, behind in TEXTS if unit.isspace() else [TEXTS[number % len(TEXTS)]]:
         text = before + repeated(unit, N) + behind
         report = Report(id="a", text=text)
         start = time.process_time()

@@ -27,7 +27,7 @@ from training.normalization.release import refreshed
 from training.teaching.readers import phrases
 
 __all__ = ["semeval"]
-pytestmark = pytest.mark.matrix
+pytestmark = [pytest.mark.matrix, pytest.mark.usefixtures("few_written")]
 INSIDE, ALONE = Query("it hurts all day", 3, 8, "hurts"), Query("hurts", 0, 5, "hurts")
 
 

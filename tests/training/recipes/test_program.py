@@ -20,6 +20,7 @@ from training.recipes.stages import task_of
 from training.teaching.readers import gold_texts
 
 __all__ = ["semeval"]
+pytestmark = pytest.mark.usefixtures("few_written")
 
 
 def run(*given: object) -> tuple[int, str]:
