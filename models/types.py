@@ -105,6 +105,16 @@ class Expansion:
 
 
 @dataclass(frozen=True, slots=True)
+class Stated:
+    """What the source of a text states beside it, in its words."""
+
+    drugs: tuple[str, ...] = ()
+    """that the text is about"""
+    indication: str | None = None
+    """what they were taken for"""
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """A mention to be coded, at `start:end` of `text`; `surface` is the surface form that is embedded: the
     mention as written, or an acronym's long form where one is known.

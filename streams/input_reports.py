@@ -11,12 +11,23 @@ import orjson
 from pydantic import Field, TypeAdapter, ValidationError
 
 from streams.codec import BadRecord, decode
-from streams.records import MAX_DRUGS, AuthorHash, Country, DrugName, Language, Origin, Permalink, Report
+from streams.records import (
+    MAX_DRUGS,
+    AuthorHash,
+    Country,
+    DrugName,
+    Indication,
+    Language,
+    Origin,
+    Permalink,
+    Report,
+)
 
 #: Fields that many producers use in another form: such a value is an unknown field.
 _TOLERATED: dict[str, TypeAdapter[Any]] = {
     "language": TypeAdapter(Language), "country": TypeAdapter(Country), "permalink": TypeAdapter(Permalink),
     "drug": TypeAdapter(DrugName | Annotated[list[DrugName], Field(max_length=MAX_DRUGS)]),
+    "indication": TypeAdapter(Indication),
 }  # fmt: skip
 _AUTHOR = TypeAdapter(AuthorHash)
 #: The fields that a producer sets; all other fields of `Report` belong to the pipeline.

@@ -61,18 +61,21 @@ def _received_first(report: Report, record: Inbound) -> datetime | None:
 
 
 def _fingerprint(report: Report) -> str:
-    """Eight hexadecimal digits of the text, time and drug: a report edited under its old id is no repeat."""
-    content = encode((report.text, report.created_at, report.drug))
+    """Eight hexadecimal digits of the text, time, drug and, if there is one, indication: a report edited
+    under its old id is no repeat.
+    """
+    stated = () if report.indication is None else (report.indication,)
+    content = encode((report.text, report.created_at, report.drug, *stated))
     return hashlib.blake2b(content, digest_size=4).hexdigest()
 
 
 def without_text(record: R) -> R:
-    """A final record with `aggregate_only` without its text, all that quotes it, its author and its address;
-    any other record unchanged. Codes, scores, labels and spans stay.
+    """A final record with `aggregate_only` without its text, all that quotes it, its indication, author and
+    address; any other record unchanged. Codes, scores, labels and spans stay.
     """
     if not record.aggregate_only or not isinstance(record, CodedReport | Summary):
         return record
-    bare = replace(record, text="", masked=(), permalink=None, author=None, meta={})
+    bare = replace(record, text="", masked=(), permalink=None, author=None, indication=None, meta={})
     if isinstance(bare, Summary):
         # Of the question neither its words nor the name that was inserted, which is the writer's too.
         return replace(bare, summary=ShortQuestion("", bare.summary.method, bare.summary.score))

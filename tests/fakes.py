@@ -34,7 +34,7 @@ class FakeTagger:
         self.failing = failing
         self.batches: list[list[str]] = []
 
-    def predict(self, batch: Sequence[str]) -> list[list[Mention]]:
+    def predict(self, batch: Sequence[str], _stated: object = ()) -> list[list[Mention]]:
         self.batches.append(list(batch))
         if self.failing or any(self.poison in text for text in batch):
             raise ValueError(f"cannot read {batch[0]}")

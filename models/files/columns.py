@@ -1,4 +1,4 @@
-"""Which column of a file is the text, the id, the time and the drug."""
+"""Which column of a file is the text, the id, the time, the drug and its indication."""
 
 from __future__ import annotations
 
@@ -23,6 +23,10 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
         "created_utc", "posted_at", "published_at", "post_date", "review_date",
     ),
     "drug": ("drugs", "drug_name", "drugname", "medicine", "medication", "product", "product_name"),
+    "indication": (
+        "indications", "condition", "medical_condition", "drug_indication", "reason", "reason_for_use",
+        "reason_for_taking", "taken_for",
+    ),
 }  # fmt: skip
 #: Names of columns that a message lists, and their length: in a file without a header they are texts.
 _LISTED, _LONGEST_NAME = 12, 40

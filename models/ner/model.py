@@ -40,7 +40,7 @@ from models.ner.withdrawals import named_withdrawals
 from models.releases.manifest import Release
 from models.releases.tensors import check_size, read_tensors
 from models.text import as_written, readable
-from models.types import CODED_LABELS, DRUG, Mention, Span
+from models.types import CODED_LABELS, DRUG, Mention, Span, Stated
 
 HEAD = "head.safetensors"
 #: Where the encoder computes in 16 bits, a sentence is read again in 32 if its tags are better than any
@@ -142,8 +142,10 @@ class NerModel:
         """Mentions from a manifest's JSON values, whose missing fields get their defaults."""
         return TypeAdapter(list[list[Mention]]).validate_python(stored)
 
-    def predict(self, batch: Sequence[str]) -> list[list[Mention]]:
-        """The mentions of each text, in text order; offsets are code points of that text."""
+    def predict(self, batch: Sequence[str], stated: Sequence[Stated] = ()) -> list[list[Mention]]:
+        """The mentions of each text, in text order; offsets are code points of that text. What its source
+        states changes nothing.
+        """
         found = self.mentions_of(self.read(batch), self.decoding.event_below)
         return [as_written(own, text) for own, text in zip(found, batch, strict=True)]
 

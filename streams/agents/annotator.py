@@ -43,9 +43,9 @@ class Annotator:
     def predict(self, texts: Iterable[str | Mapping[str, Any] | Report]) -> list[Any]:
         """A record for each text, in order: a `CodedReport` of a post or sentence, a `Summary` of a question.
 
-        A text may also be an object with the fields of the input topic (`id`, `text`, `drug`, `created_at`,
-        ...), and needs no id: that is then its number. Raises BadRecord for what is no input, such as a text
-        of white space alone, and whatever a model raises for a text.
+        A text may also be an object with the fields of the input topic (`id`, `text`, `drug`, `indication`,
+        `created_at`, ...), and needs no id: that is then its number. Raises BadRecord for what is no input,
+        such as a text of white space alone, and whatever a model raises for a text.
         """
         return list(self.stream(texts))
 

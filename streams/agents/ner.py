@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from models.language import ENGLISH, unsupported_language
-from models.types import Mention
+from models.types import Mention, Stated
 from streams.records import Report, TaggedReport, extend
 
 
 class Tagger(Protocol):
     """A model; its attribute `languages` names those that it reads, by default English alone."""
 
-    def predict(self, batch: Sequence[str]) -> Sequence[Sequence[Mention]]: ...
+    def predict(self, batch: Sequence[str], stated: Sequence[Stated]) -> Sequence[Sequence[Mention]]:
+        """`stated`: what the source states of each text."""
 
 
 def predict(model: Tagger, reports: Sequence[Report]) -> list[TaggedReport]:
@@ -22,7 +23,8 @@ def predict(model: Tagger, reports: Sequence[Report]) -> list[TaggedReport]:
     """
     supported = getattr(model, "languages", ENGLISH)
     languages = [unsupported_language(r.text, supported) for r in reports]
-    tagged = iter(model.predict([r.text for r, other in zip(reports, languages, strict=True) if not other]))
+    read = [r for r, other in zip(reports, languages, strict=True) if not other]
+    tagged = iter(model.predict([r.text for r in read], [r.stated for r in read]))
     return [
         extend(
             TaggedReport,

@@ -21,7 +21,8 @@ COLUMN = Annotated[
     typer.Option(
         "--column",
         metavar="FIELD=NAME",
-        help="the column that is a field (id, text, created_at, drug), such as text=comment; repeatable",
+        help="the column that is a field (id, text, created_at, drug, indication), such as text=comment; "
+        "repeatable",
     ),
 ]
 ENCODING = Annotated[

@@ -145,7 +145,9 @@ def ingest(
     topic: Annotated[str, typer.Argument(help="posts, sentences or questions")],
     file: Annotated[
         str,
-        typer.Argument(help=f"{FORMATS}, with text and optional id, created_at, drug; - for standard input"),
+        typer.Argument(
+            help=f"{FORMATS}, with text and optional id, created_at, drug, indication; - for standard input"
+        ),
     ],
     rate: Annotated[float, typer.Option(min=0, help="maximum number of reports per second; 0: no limit")] = 0,
     mask: Annotated[

@@ -15,11 +15,23 @@ from streams.intake.duplicates import Window
 from streams.intake.filter import Filter, Terms, drug_terms, read_terms
 from streams.intake.items import Post
 from streams.intake.masking import MAX_MASKED, mask, unmasked_parts
-from streams.records import MAX_DRUGS, MAX_TEXT, Country, DrugName, Id, Language, Permalink, Report, Text
+from streams.records import (
+    MAX_DRUGS,
+    MAX_TEXT,
+    Country,
+    DrugName,
+    Id,
+    Indication,
+    Language,
+    Permalink,
+    Report,
+    Text,
+)
 from streams.settings import Settings
 
 _ID, _TEXT, _DRUG = TypeAdapter(Id), TypeAdapter(Text), TypeAdapter(DrugName)
 _LANGUAGE, _COUNTRY, _PERMALINK = (TypeAdapter(kind) for kind in (Language, Country, Permalink))
+_INDICATION = TypeAdapter(Indication)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +105,7 @@ class PostIntake:
             id=post.id,
             text=text,
             drug=drugs[0] if len(drugs) == 1 else drugs or None,
+            indication=indication_without_person(post.indication, regions),
             created_at=_with_zone(post.created_at),
             created_at_assumed_utc=post.created_at is not None and post.created_at.tzinfo is None,
             language=_valid(_LANGUAGE, post.language),
@@ -127,6 +140,12 @@ def drugs_without_person(names: Iterable[str], regions: tuple[str, ...]) -> tupl
     """
     fitting = (n for n in names if n.strip() and _is_valid(_DRUG, n) and not mask(n, regions)[1])
     return tuple(fitting)[:MAX_DRUGS]
+
+
+def indication_without_person(stated: str | None, regions: tuple[str, ...]) -> str | None:
+    """What a source states that drugs were taken for, like `drugs_without_person`."""
+    fits = stated and stated.strip() and _is_valid(_INDICATION, stated) and not mask(stated, regions)[1]
+    return stated if fits else None
 
 
 def _with_zone(moment: datetime | None) -> datetime | None:

@@ -27,6 +27,8 @@ class Post:
     """Id of the post that this one repeats, where the source states it."""
     drugs: tuple[str, ...] = ()
     """The drugs that the post is about, where the source states them."""
+    indication: str | None = None
+    """What they were taken for, where the source states it."""
     edited: bool = False
     """A new version: an earlier one may have been sent."""
     aggregate_only: bool = False

@@ -7,7 +7,7 @@ from typing import Any
 
 from streams.codec import BadRecord
 from streams.input_reports import report_of
-from streams.intake.intake import Privacy, drugs_without_person
+from streams.intake.intake import Privacy, drugs_without_person, indication_without_person
 from streams.intake.masking import MAX_MASKED, mask
 from streams.records import MAX_TEXT, Report
 
@@ -31,6 +31,7 @@ def masked_report(content: dict[str, Any], privacy: Privacy) -> Report:
         report,
         text=text,
         drug=drugs[0] if len(drugs) == 1 else drugs or None,
+        indication=indication_without_person(report.indication, regions),
         masked=masked,
         author=privacy.keys.hash(author) if isinstance(author, str) and author and keeps_person else None,
         permalink=report.permalink if keeps_person else None,

@@ -14,6 +14,7 @@ from streams.records.reports import (
     Headers,
     Id,
     Inbound,
+    Indication,
     Language,
     Masked,
     MaskKind,
@@ -32,7 +33,7 @@ __all__ = [
     "FIRST", "MAX_DRUGS", "MAX_TEXT", "NO_TIMESTAMP", "RESOLUTION", "SECOND", "SHADOW", "Action",
     "Announcement",
     "AuthorHash", "CodedEvent", "CodedReport", "Country", "Cursor", "DrugName", "ExpandedReport", "Headers",
-    "Id", "Inbound", "Language", "Lease", "Limits", "MaskKind", "Masked", "Origin", "Permalink", "Reading",
-    "Report", "Review", "ReviewedEvent", "Signal", "Summary", "TaggedReport", "Text", "WatchState",
+    "Id", "Inbound", "Indication", "Language", "Lease", "Limits", "MaskKind", "Masked", "Origin", "Permalink",
+    "Reading", "Report", "Review", "ReviewedEvent", "Signal", "Summary", "TaggedReport", "Text", "WatchState",
     "WindowStatistics", "extend",
 ]  # fmt: skip

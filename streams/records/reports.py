@@ -18,12 +18,13 @@ from models.types import (
     Mention,
     Relation,
     ShortQuestion,
+    Stated,
 )
 
 #: Characters; far more than any post or note has, far less than a broker accepts as one message.
 MAX_TEXT = 100_000
-#: Of the drugs that a source states: characters of a name, and how many.
-MAX_DRUG, MAX_DRUGS = 256, 8
+#: Of the drugs that a source states: characters of a name, and how many; characters of an indication.
+MAX_DRUG, MAX_DRUGS, MAX_INDICATION = 256, 8, 256
 
 Headers = Sequence[tuple[str, bytes | None]]
 #: The timestamp of a message without one: Kafka has -1 ms.
@@ -84,6 +85,7 @@ Country = Annotated[str, StringConstraints(min_length=1, max_length=64), AfterVa
 Permalink = Annotated[str, StringConstraints(min_length=1, max_length=2048), AfterValidator(_printable)]
 DrugName = Annotated[str, StringConstraints(max_length=MAX_DRUG)]
 DrugNames = Annotated[tuple[DrugName, ...], Field(max_length=MAX_DRUGS, fail_fast=True)]
+Indication = Annotated[str, StringConstraints(max_length=MAX_INDICATION)]
 #: A number that databases and `encode` can take; JSON has larger ones.
 Number = Annotated[int, Field(ge=0, lt=2**63)]
 Time = Annotated[datetime, AfterValidator(_in_calendar)]
@@ -110,8 +112,8 @@ class Masked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """A text as it was received. Producers set the fields up to `drug` and those from `language` on; stages
-    set the others and ignore what a producer writes there.
+    """A text as it was received. Producers set the fields up to `indication` and those from `language` on;
+    stages set the others and ignore what a producer writes there.
     """
 
     id: Id
@@ -119,6 +121,8 @@ class Report:
     created_at: Time | None = None
     drug: DrugName | DrugNames | None = None
     """The drug that the report is about, or several, where the source states it (a review site does)."""
+    indication: Indication | None = None
+    """What the drug was taken for, where the source states it, in its words."""
     source: str = ""
     """The input topic of the report."""
     received_at: Time | None = None
@@ -161,6 +165,11 @@ class Report:
         """The drugs that the source states, in its words."""
         names = (self.drug or "",) if self.drug is None or isinstance(self.drug, str) else self.drug
         return tuple(name for name in names if name.strip())
+
+    @property
+    def stated(self) -> Stated:
+        """What the source states beside the text."""
+        return Stated(self.stated_drugs, (self.indication or "").strip() or None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,6 +50,7 @@ class Rows:
             "text": None if getattr(record, "aggregate_only", False) else _text(record.text),
             "language": getattr(record, "language", None),
             "drug": _text("; ".join(record.stated_drugs)) or None,
+            "indication": _text(record.indication),
             "created_at": _time(record.created_at),
             "reported_at": reported_at,
             "report_group": group,

@@ -8,7 +8,7 @@ from typing import Any
 from streams.store.tables import TABLES
 
 #: Of the tables as they are now.
-VERSION = 2
+VERSION = 3
 #: What brings the tables from each earlier version to the next. Version 1 did not state itself.
 MIGRATIONS: dict[int, tuple[str, ...]] = {
     1: (
@@ -16,7 +16,8 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
         "ALTER TABLE reports ADD COLUMN author_known boolean",
         "ALTER TABLE events ADD COLUMN found text",
         "ALTER TABLE reviews ADD COLUMN reading bigint",
-    )
+    ),
+    2: ("ALTER TABLE reports ADD COLUMN indication text",),
 }
 #: Runs a statement and returns its rows.
 Run = Callable[[str], list[tuple[Any, ...]]]

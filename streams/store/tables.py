@@ -40,6 +40,7 @@ REPORTS = Table(
         "text": "text",
         "language": "text",
         "drug": "text",
+        "indication": "text",  # what the drug was taken for, as the source states it
         "created_at": "timestamp",
         "received_at": "timestamp",
         "reported_at": "timestamp",  # created_at; received_at without it or where it is in the future

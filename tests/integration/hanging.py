@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from models.ner.model import NerModel
+from models.types import Stated
 from streams.monitoring import watchdog
 
 #: A text with this word hangs.
@@ -35,9 +36,9 @@ def die() -> None:
 def _before_texts(work: Callable[[], Any]) -> None:
     predict = NerModel.predict
 
-    def hanging(self: NerModel, batch: Sequence[str]) -> Any:
+    def hanging(self: NerModel, batch: Sequence[str], stated: Sequence[Stated] = ()) -> Any:
         if any(HANG in text for text in batch):
             work()
-        return predict(self, batch)
+        return predict(self, batch, stated)
 
     NerModel.predict = hanging  # type: ignore[method-assign]

@@ -27,6 +27,7 @@ CODED = CodedReport(
     aggregate_only=True,
     permalink="https://secret.example",
     author="ab" * 32,
+    indication="secret complaint",
     meta={"user": "secret"},
     masked=(Masked("user", 0, 5),),
     expansions=(Expansion(0, 6, "secret", "secretform", 1.0, "text"),),

@@ -52,7 +52,7 @@ class SleepyTagger(FakeTagger):
         self.running = 0
         self._lock = threading.Lock()
 
-    def predict(self, batch: Sequence[str]) -> list[list[Any]]:
+    def predict(self, batch: Sequence[str], _stated: object = ()) -> list[list[Any]]:
         with self._lock:
             self.running += 1
             self.most = max(self.most, self.running)
@@ -72,7 +72,7 @@ class GatedTagger(FakeTagger):
         self.started = {name: threading.Event() for name in names}
         self.may_end = {name: threading.Event() for name in names}
 
-    def predict(self, batch: Sequence[str]) -> list[list[Any]]:
+    def predict(self, batch: Sequence[str], _stated: object = ()) -> list[list[Any]]:
         for name in {text.split()[0] for text in batch} & self.started.keys():
             self.started[name].set()
             assert self.may_end[name].wait(SECONDS)
@@ -138,7 +138,7 @@ class PanickingTagger(FakeTagger):
         super().__init__()
         self.error = error
 
-    def predict(self, batch: Sequence[str]) -> list[list[Any]]:
+    def predict(self, batch: Sequence[str], _stated: object = ()) -> list[list[Any]]:
         if any(self.poison in text for text in batch):
             raise self.error
         return super().predict(batch)
@@ -157,7 +157,7 @@ async def test_what_is_no_ordinary_error_is_the_fault_of_its_record_too(error: B
 
 async def test_a_tagger_with_an_answer_too_few_does_not_stop_its_stage() -> None:
     class Short(FakeTagger):
-        def predict(self, batch: Sequence[str]) -> list[list[Any]]:
+        def predict(self, batch: Sequence[str], _stated: object = ()) -> list[list[Any]]:
             return super().predict(batch)[: None if batch == ["canary"] else -1]
 
     ports = ThreadedPorts(Short(), 1)

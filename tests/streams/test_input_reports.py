@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from models.types import Stated
 from streams.codec import BadRecord
 from streams.input_reports import MAX_META_BYTES, MAX_META_FIELDS, as_input, read_report
 from streams.records import Masked, Report
@@ -118,6 +119,21 @@ def test_a_source_states_one_drug_or_a_list(written: object, stated: tuple[str, 
 def test_a_drug_in_another_form_is_an_unknown_field(written: object) -> None:
     report = read(drug=written)
     assert (report.drug, report.meta) == (None, {"drug": written})
+
+
+@pytest.mark.parametrize("written", [7, ["gout"], {"name": "gout"}, "x" * 257])
+def test_an_indication_in_another_form_is_an_unknown_field(written: object) -> None:
+    report = read(indication=written)
+    assert (report.indication, report.meta) == (None, {"indication": written})
+
+
+@pytest.mark.parametrize(
+    ("written", "stated"), [("gout ", "gout"), ("x" * 256, "x" * 256), (" ", None), (None, None)]
+)
+def test_a_source_states_what_the_drug_was_taken_for(written: object, stated: str | None) -> None:
+    report = read(drug="Zyloric", indication=written)
+    assert report.stated == Stated(("Zyloric",), stated)
+    assert read_report(as_input(report)) == report
 
 
 def test_a_producer_may_state_what_a_source_states() -> None:

@@ -45,7 +45,7 @@ def observable(caplog: pytest.LogCaptureFixture) -> str:
 class Failing:
     """A model that quotes the text in its error."""
 
-    def predict(self, batch: Sequence[str]) -> list[list[Mention]]:
+    def predict(self, batch: Sequence[str], _stated: object = ()) -> list[list[Mention]]:
         if any(SECRET in text for text in batch):
             raise ValueError(f"cannot read {batch}")
         return [[] for _ in batch]

@@ -17,7 +17,7 @@ class Fake:
     def __init__(self, answer: Callable[[Any], Any]) -> None:
         self.answer = answer
 
-    def predict(self, batch: Sequence[Any]) -> list[Any]:
+    def predict(self, batch: Sequence[Any], _stated: object = ()) -> list[Any]:
         return [self.answer(text) for text in batch]
 
 

@@ -51,9 +51,9 @@ _TOMBSTONE_HEADERS = {
 }
 #: Written to input topics, whose records are read more liberally than their schema says.
 _LIBERAL = (
-    " A producer sets id, text, created_at and drug. An id may be a number; created_at may be ISO 8601, "
-    "seconds or milliseconds since 1970; drug may be a name or a list of up to 8. The other fields of the "
-    "schema are ignored, and unknown fields are passed on in meta."
+    " A producer sets id, text, created_at, drug and indication. An id may be a number; created_at may be "
+    "ISO 8601, seconds or milliseconds since 1970; drug may be a name or a list of up to 8. The other fields "
+    "of the schema are ignored, and unknown fields are passed on in meta."
 )
 
 

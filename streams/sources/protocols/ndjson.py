@@ -24,7 +24,8 @@ from streams.sources.source import Backoff, Position, Step
 log = logging.getLogger(__name__)
 #: What a line may have; each can be read from a field of another name.
 FIELDS = (
-    "id", "text", "created_at", "language", "author", "country", "permalink", "repost_of", "drug", "deleted",
+    "id", "text", "created_at", "language", "author", "country", "permalink", "repost_of", "drug",
+    "indication", "deleted",
 )  # fmt: skip
 SUFFIXES = (".jsonl", ".ndjson", ".json")
 #: Files of a folder that are kept open, so that each is read to its end where it is replaced. A process may
@@ -155,7 +156,9 @@ class Ndjson:
                 raise BadRecord("id: Input should be a valid string")
             return Deletion(values["id"])
         wanted = {
-            name: values[name] for name in ("id", "text", "created_at", "drug") if values[name] is not None
+            name: values[name]
+            for name in ("id", "text", "created_at", "drug", "indication")
+            if values[name] is not None
         }
         text = values["text"]
         # A text that is empty or too long is an edit all the same, which takes back what it replaces.
@@ -168,6 +171,7 @@ class Ndjson:
             created_at=created.replace(tzinfo=None) if created and report.created_at_assumed_utc else created,
             language=language_code(values["language"]),
             drugs=report.stated_drugs,
+            indication=report.indication,
             **{name: values[name] for name in _OPTIONAL if isinstance(values[name], str)},
         )
 

@@ -58,8 +58,9 @@ class ClickHouseDatabase:
             self._client = _connected(url, password, SETTINGS if write else SETTINGS | {"readonly": 1})
             try:
                 found = schema.version_of(self._run, "currentDatabase()")
-                schema.check(found)
-                if write:
+                if not write:
+                    schema.check(found)
+                else:
                     self._lease = WriterLease(_connected(url, password, SETTINGS))
                     self._prepare(found)
             except BaseException:
@@ -67,9 +68,9 @@ class ClickHouseDatabase:
                 raise
 
     def _prepare(self, found: int | None) -> None:
-        for statement in statements():
+        for statement in statements(found):
             self._client.command(statement)
-        if found is None:
+        if found is None or found < schema.VERSION:
             self._client.command(f"INSERT INTO schema_version VALUES ({schema.VERSION})")
 
     def offsets(self) -> Offsets:

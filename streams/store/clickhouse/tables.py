@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 import orjson
 
 from streams.store.rows import SHARED, Row
+from streams.store.schema import VERSION
 from streams.store.tables import EVENTS, OFFSETS, PAIRS, REPORTS, REVIEWS, TOPICS, Kind, Table
 
 STORED_REPORTS, STORED_REVIEWS = "stored_reports", "stored_reviews"
@@ -28,9 +29,19 @@ _PAIR = [name for name in PAIRS.columns if name != "report_id" and name not in S
 #: Parts older than an hour are merged, which removes replaced and deleted texts from the disk.
 _MERGED = "min_age_to_force_merge_seconds = 3600"
 
+#: What brings the tables from each earlier version to the next; each statement may be run again.
+MIGRATIONS: dict[int, tuple[str, ...]] = {
+    2: (
+        f"ALTER TABLE {STORED_REPORTS} ADD COLUMN IF NOT EXISTS indication Nullable(String)",
+        f"DROP VIEW IF EXISTS {REPORTS.name}",
+    )
+}
 
-def statements() -> Iterator[str]:
-    """What creates the tables and the views."""
+
+def statements(found: int | None) -> Iterator[str]:
+    """What brings tables of the version `found` up to date, and creates what is missing, views too."""
+    for version in range(found or VERSION, VERSION):
+        yield from MIGRATIONS[version]
     arrays = [
         f"`{table.name}.{name}` Array(Nullable({TYPES[table.columns[name]]}))"
         for table, names in ((EVENTS, _EVENT), (PAIRS, _PAIR))

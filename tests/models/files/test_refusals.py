@@ -74,15 +74,22 @@ def test_what_is_something_else_is_named_in_one_line(data: bytes, is_: str, tmp_
 
 
 def test_columns_are_found_by_name_without_case_or_as_chosen() -> None:
-    data = b"Post ID,Free-Text,Review Date,Drug Name,Body\n7,rash,2026-03-04,Zoloft,hand\n"
+    data = b"Post ID,Free-Text,Review Date,Drug Name,Condition,Body\n7,rash,2026-03-04,Zoloft,low mood,hand\n"
     chosen = Columns({"text": "free-text"}, ["language"])
     assert rows_of(data, chosen)[0].content == {
         "id": "7",
         "text": "rash",
         "created_at": "2026-03-04",
         "drug": "Zoloft",
+        "indication": "low mood",
         "Body": "hand",
     }
+    data = b'{"text": "rash", "indication": "gout", "reason": "asked", "condition": "x"}\n'
+    assert rows_of(data)[0].content == json.loads(data)
+    (row,) = rows_of(data, Columns({"indication": "condition"}))
+    assert row.content == {
+        "text": "rash", "column_indication": "gout", "reason": "asked", "indication": "x",
+    }  # fmt: skip
     data = b'{"id": 1, "text": "title", "comment": "rash"}\n'
     assert rows_of(data)[0].content == {"id": 1, "text": "title", "comment": "rash"}
     (row,) = rows_of(data, Columns({"text": "comment"}))

@@ -19,6 +19,7 @@ from models.types import (
     Mention,
     Query,
     Relation,
+    Stated,
 )
 from streams import metrics
 from streams.agents import acronym, ner, normalization
@@ -131,11 +132,13 @@ class WordTagger:
 
     def __init__(self, languages: tuple[str, ...] | None = None) -> None:
         self.read: list[str] = []
+        self.stated: list[Stated] = []
         if languages:
             self.languages = languages
 
-    def predict(self, batch: Sequence[str]) -> list[list[Mention]]:
+    def predict(self, batch: Sequence[str], stated: Sequence[Stated]) -> list[list[Mention]]:
         self.read += batch
+        self.stated += stated
         return [[Mention(0, len(t.split()[0]), t.split()[0], ADE, 0.9)] for t in batch]
 
 
@@ -151,6 +154,13 @@ def test_a_post_in_a_language_that_the_model_does_not_read_is_named_and_has_no_m
     assert (read.language, [m.text for m in read.mentions]) == (None, ["Insomnia"])
     assert (other.was_read, read.was_read) == (False, True)
     assert ner.predict(WordTagger(("en", "es")), [SPANISH])[0].was_read
+
+
+def test_the_tagger_gets_what_the_source_of_each_text_that_it_reads_states() -> None:
+    model = WordTagger()
+    review = replace(ENGLISH, drug=("Zoloft", "Lexapro"), indication="panic attacks")
+    ner.predict(model, [SPANISH, review, replace(ENGLISH, indication=" ")])
+    assert model.stated == [Stated(("Zoloft", "Lexapro"), "panic attacks"), Stated()]
 
 
 def test_the_language_that_a_source_states_is_kept_but_the_text_decides_whether_it_is_read() -> None:

@@ -116,9 +116,9 @@ def test_what_a_record_may_not_hold_of_a_source_is_left_out() -> None:
 
 
 def test_a_review_passes_by_the_drug_that_its_source_states() -> None:
-    review = replace(POST, text="could not sleep for a week", drugs=("Zoloft 50 mg",))
+    review = replace(POST, text="not a wink for a week", drugs=("Zoloft 50 mg",), indication="low mood")
     report = intake().take(review)
-    assert report is not None and report.drug == "Zoloft 50 mg"
+    assert report is not None and (report.drug, report.indication) == ("Zoloft 50 mg", "low mood")
     assert read_report(as_input(report)) == report
     several = intake().take(replace(review, drugs=("Zoloft", "Wellbutrin")))
     assert several is not None and several.drug == ("Zoloft", "Wellbutrin")
@@ -127,8 +127,8 @@ def test_a_review_passes_by_the_drug_that_its_source_states() -> None:
 
 @pytest.mark.parametrize("drug", ["@alice zoloft", "zoloft mail me at a@b.example", " ", "x" * 257])
 def test_a_stated_drug_that_may_hold_a_person_is_left_out(drug: str) -> None:
-    report = intake().take(replace(POST, drugs=(drug, "Zoloft")))
-    assert report is not None and report.drug == "Zoloft"
+    report = intake().take(replace(POST, drugs=(drug, "Zoloft"), indication=drug))
+    assert report is not None and (report.drug, report.indication) == ("Zoloft", None)
 
 
 def test_everything_passes_where_that_is_asked_for() -> None:

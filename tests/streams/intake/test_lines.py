@@ -39,10 +39,11 @@ def test_a_national_number_of_the_country_that_a_line_states_is_masked() -> None
     assert read(text=text, country="Germany").masked == ()
 
 
-def test_a_stated_drug_that_names_a_person_goes_no_further() -> None:
-    report = read(drug=["@alice", "Zoloft", "call 202 555 0143"])
-    assert report.drug == "Zoloft"
-    assert read(drug="@alice").drug is None
+def test_a_stated_drug_or_indication_that_names_a_person_goes_no_further() -> None:
+    report = read(drug=["@alice", "Zoloft", "call 202 555 0143"], indication="low mood")
+    assert (report.drug, report.indication) == ("Zoloft", "low mood")
+    report = read(drug="@alice", indication="low mood, says @alice")
+    assert (report.drug, report.indication) == (None, None)
 
 
 def test_without_a_key_or_where_none_may_be_kept_there_is_no_author() -> None:

@@ -34,7 +34,7 @@ class WordTagger:
         self.failing = failing
         self.sizes: list[int] = []
 
-    def predict(self, batch: Sequence[str]) -> list[list[Mention]]:
+    def predict(self, batch: Sequence[str], _stated: object = ()) -> list[list[Mention]]:
         self.sizes.append(len(batch))
         if self.failing or any("poison" in text for text in batch):
             raise ValueError("cannot")
@@ -135,7 +135,7 @@ async def test_a_tombstone_gives_neither_an_output_nor_a_dead_letter() -> None:
 
 async def test_an_output_that_is_too_large_becomes_a_dead_letter_as_in_a_live_stage() -> None:
     result = await run_chain(
-        posts("itch", "x" * 2000), POSTS, models(), 2, lambda n, total: None, max_output_bytes=1024
+        posts("itch", "x" * 2000), POSTS, models(), 2, lambda n, total: None, max_output_bytes=1200
     )
     assert [(d.key, d.reason) for d in result.dead] == [("key-1", "output_too_large")]
     assert [r.id for r in result.outputs] == ["r0"]

@@ -57,10 +57,13 @@ def contents(database: Database) -> list[list[tuple[Any, ...]]]:
     ]
 
 
+STATED = {"drug": "x", "indication": "gout \0 flare"}
+
+
 def test_a_report_becomes_rows_of_three_tables(opened: Open) -> None:
     database = opened(write=True)
     events = event(), event(pt="Insomnia", negated=True), event(pt=None)
-    counts = apply(database, message(5, report("a", 7, *events, language="en", text="nul \0 byte", drug="x")))
+    counts = apply(database, message(5, report("a", 7, *events, language="en", text="nul \0 byte", **STATED)))
     assert counts["written"] == 1
     noon = datetime(2026, 3, 4, 12, 7)
     assert contents(database) == [
@@ -76,8 +79,9 @@ def test_a_report_becomes_rows_of_three_tables(opened: Open) -> None:
         ],
     ]
     assert database.offsets() == {("events", 0): 6}
-    assert rows(database, "SELECT language, drug, serious FROM reports JOIN events ON id = report_id")[0] == (
-        "en", "x", False,
+    sql = "SELECT language, drug, indication, serious FROM reports JOIN events ON id = report_id"
+    assert rows(database, sql)[0] == (
+        "en", "x", "gout � flare", False,
     )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from tests.streams.store.conftest import Open
 from tests.streams.store.messages import event, message, report
 
 #: Columns that version 1 did not have.
-LATER = {"permalink", "author_known", "found", "reading"}
+LATER = {"permalink", "author_known", "found", "reading", "indication"}
 
 
 @contextmanager
@@ -56,12 +56,12 @@ def test_tables_of_the_first_version_are_brought_up_to_date_and_keep_their_rows(
         list(opened().query("SELECT 1")[1])
     database = opened(write=True)
     assert database.offsets() == {("events", 0): 5}
-    sql = "SELECT text, permalink, found FROM reports JOIN events ON id = report_id"
-    assert list(database.query(sql)[1]) == [("kept", None, None)]
-    made = report("new", 7, event(), permalink="https://example.org/7")
+    sql = "SELECT text, permalink, indication, found FROM reports JOIN events ON id = report_id"
+    assert list(database.query(sql)[1]) == [("kept", None, None, None)]
+    made = report("new", 7, event(), permalink="https://example.org/7", indication="gout")
     Follower(Settings(), database).apply([message(5, made)])
-    sql = "SELECT permalink, author_known FROM reports WHERE id = 'new'"
-    assert list(database.query(sql)[1]) == [("https://example.org/7", True)]
+    sql = "SELECT permalink, author_known, indication FROM reports WHERE id = 'new'"
+    assert list(database.query(sql)[1]) == [("https://example.org/7", True, "gout")]
     assert list(database.query("SELECT * FROM schema_version")[1]) == [(VERSION,)]
 
 
@@ -84,6 +84,30 @@ def test_a_first_start_that_was_ended_before_it_stated_the_version_is_repeated(
     execute(address, "TRUNCATE TABLE schema_version")
     opened(write=True).close()
     assert execute(address, "SELECT version FROM schema_version") == [(VERSION,)]
+
+
+@pytest.mark.parametrize("address", ["clickhouse"], indirect=True)
+def test_views_of_the_second_version_are_made_anew_and_keep_their_rows(opened: Open, address: str) -> None:
+    database = opened(write=True)
+    Follower(Settings(), database).apply([message(5, report("old", 7, event()))])
+    database.close()
+    columns = ", ".join(name for name in TABLES[0].columns if name != "indication")
+    for statement in (
+        "DROP VIEW reports",
+        "ALTER TABLE stored_reports DROP COLUMN indication",
+        f"CREATE VIEW reports AS SELECT {columns} FROM stored_reports FINAL",
+        "TRUNCATE TABLE schema_version",
+        "INSERT INTO schema_version VALUES (2)",
+    ):
+        execute(address, statement)
+    with pytest.raises(DatabaseError, match="start `pvstream store`"):
+        opened()
+    database = opened(write=True)
+    Follower(Settings(), database).apply([message(6, report("new", 8, event(), indication="gout"))])
+    sql = "SELECT id, indication FROM reports ORDER BY id"
+    assert list(database.query(sql)[1]) == [("new", "gout"), ("old", None)]
+    database.close()
+    assert execute(address, "SELECT max(version) FROM schema_version") == [(VERSION,)]
 
 
 def execute(address: str, sql: str) -> list[tuple[Any, ...]]:

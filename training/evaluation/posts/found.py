@@ -125,7 +125,7 @@ class _NameTagger:
     names: NameLexicon
     drugs: DrugLexicon
 
-    def predict(self, batch: Sequence[str]) -> list[list[Mention]]:
+    def predict(self, batch: Sequence[str], _stated: object = ()) -> list[list[Mention]]:
         return [self._tag(text) for text in batch]
 
     def _tag(self, text: str) -> list[Mention]:

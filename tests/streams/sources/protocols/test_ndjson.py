@@ -68,15 +68,17 @@ async def test_fields_of_other_names_are_mapped(tmp_path: Path) -> None:
     assert delivery.state() == {"17": "awake", "18": None}
 
 
-async def test_the_drug_of_a_review_is_read_from_the_field_that_is_mapped(tmp_path: Path) -> None:
+async def test_drug_and_indication_of_a_review_are_read_from_the_fields_that_are_mapped(
+    tmp_path: Path,
+) -> None:
     file = tmp_path / "reviews.jsonl"
     names: list[Any] = ["Zoloft", ["Zoloft", "Wellbutrin"], 7, None]
-    lines = (line(i, review={"medicine": name}) for i, name in enumerate(names))
+    lines = (line(i, review={"medicine": name, "for": name}) for i, name in enumerate(names))
     file.write_bytes(b"".join(lines))
-    source = Ndjson(path=file, follow=False, fields={"drug": "review.medicine"})
+    source = Ndjson(path=file, follow=False, fields={"drug": "review.medicine", "indication": "review.for"})
     posts = [item async for step in source.read(None) for item in step.items]
-    assert [p.drugs for p in posts if isinstance(p, Post)] == [
-        ("Zoloft",), ("Zoloft", "Wellbutrin"), (), (),
+    assert [(p.drugs, p.indication) for p in posts if isinstance(p, Post)] == [
+        (("Zoloft",), "Zoloft"), (("Zoloft", "Wellbutrin"), None), ((), None), ((), None),
     ]  # fmt: skip
 
 
