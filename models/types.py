@@ -27,6 +27,8 @@ STATUSES = (OWN, NEGATED, HYPOTHETICAL, OTHER, "indication", RELIEVED, NO_EVENT)
 #: Why a drug is suspected: a relation of the clinical sentence, the words or places in a post, what its
 #: source states, or that the post names no other drug.
 Evidence = Literal["relation", "text", "report", "only_drug_in_text", "none"]
+#: What a mention of a drug names that is no single product.
+DrugKind = Literal["class", "regimen"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +53,15 @@ class Mention:
     label: str
     score: float
     generic: str | None = None
-    """the drug's nonproprietary name, where the lexicon has it"""
+    """the drug's nonproprietary name, where a table has it; of a class or regimen its name"""
     status: str | None = None
     """of STATUSES, for an effect that a tagger's status head has judged"""
     status_score: float | None = None
     """probability of the status"""
+    kind: DrugKind | None = None
+    """of a drug that is no single product"""
+    members: Annotated[tuple[str, ...], FailFast()] = ()
+    """the nonproprietary names of a class or regimen, where a text names it first"""
 
     def __post_init__(self) -> None:
         Span(self.start, self.end)

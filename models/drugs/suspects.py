@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from models.drugs import bundled_lexicon
+from models.drugs.classes import group_named
 from models.drugs.misspelled import generic_of_misspelling
 from models.drugs.nicknames import generic_of_nickname
-from models.drugs.suspects_by_words import NamedDrug, causes
+from models.drugs.suspects_by_words import Causes, NamedDrug, causes, is_taken
 from models.text import with_long_forms
 from models.types import CODED_LABELS, DRUG, Evidence, Expansion, Mention, Span, TaggedText
+
+#: A text in which the maker of a vaccine is the vaccine.
+_VACCINE = "vaccine"
 
 
 class Suspects:
     """The suspected drugs of each effect of a text, and the evidence: the drugs related to the effect in the
     text; else those of a post whose words name them as its cause; else those that the source states, by their
     nonproprietary names; else the only drug of a post, or of several the one that its place in the post
-    speaks for.
+    speaks for. A regimen stands for its members. A class is suspected where the words name it as the
+    cause, then as a product that belongs to it, if one is there; or without any product, where it is taken.
 
     What all effects of a text share is found once, because there may be thousands.
     """
@@ -40,31 +45,52 @@ class Suspects:
             self._related.setdefault(relation.tail, []).append(self._mentions[relation.head])
         self._drugs = [] if clinical else sorted(self._named_drugs())
         self._starts = sorted(m.start for m in self._mentions if m.label in CODED_LABELS)
-        generics = (generic for name in stated for generic in bundled_lexicon().generics(name))
-        self._stated = tuple(dict.fromkeys(generics))
-        self._only = not self._stated and len({d.name for d in self._drugs}) == 1
+        self._stated = tuple(dict.fromkeys(generic for name in stated for generic in _of_source(name)))
+        groups = {d.name: group_named(d.name) for d in self._drugs}
+        self._classes = {name: own for name, own in groups.items() if own and own.kind == "class"}
+        self._products = [d for d in self._drugs if d.name not in self._classes]
+        self._taken = [d for d in self._drugs if is_taken(text, d)]
+        self._only = not self._stated and len({d.name for d in self._products or self._drugs}) == 1
 
     def of(self, effect: int) -> tuple[tuple[str, ...], Evidence]:
         """The drugs suspected of the mention with this number, and the evidence."""
         if related := self._related.get(effect):
-            return tuple(dict.fromkeys(name for drug in related for name in self._names(drug))), "relation"
+            return _members([name for drug in related for name in self._names(drug)]), "relation"
         mention = self._mentions[effect]
         place = Span(mention.start, mention.end)
-        found = causes(self._text, self._drugs, place, self._starts) if self._drugs else None
+        found = self._causes(place) if self._drugs else None
         if self._stated and not (found and found.stated):
             return self._stated, "report"
         if found is None:
             return (), "none"
-        return found.names, "only_drug_in_text" if self._only else "text"
+        is_only = self._only and found.names == ((self._products or self._drugs)[0].name,)
+        return _members(found.names), "only_drug_in_text" if is_only else "text"
+
+    def _causes(self, effect: Span) -> Causes | None:
+        """Of the products in the text, or of a class where the words name it as the cause: then of the
+        products that belong to it, where some are there.
+        """
+        products = self._products or [d for d in self._taken if d.end <= effect.start]
+        found = causes(self._text, products, effect, self._starts) if products else None
+        by_words = causes(self._text, self._drugs, effect, self._starts) if self._classes else None
+        named = [self._classes[name] for name in by_words.names if name in self._classes] if by_words else []
+        if by_words is None or not (by_words.stated and named):
+            return found
+        if any(group.has(name) for group in named for name in self._stated):
+            return None
+        members = [d for d in products if any(group.has(d.name) for group in named)]
+        return (
+            causes(self._text, members, effect, self._starts)._replace(stated=True) if members else by_words
+        )
 
     def _named_drugs(self) -> list[NamedDrug]:
-        """The drugs that a post names. Where the tagger's lexicon does not have one, the bundled lexicon,
-        which may be newer, a nickname or a misspelling gives its nonproprietary name.
+        """The drugs that a post names. Where the record has no nonproprietary name of one, as those of
+        earlier versions, the bundled lexicon, a nickname, a class or a misspelling gives it.
         """
 
         def known(name: str) -> str:
             generic = bundled_lexicon().generic(name) or generic_of_nickname(name, self._text)
-            return generic or generic_of_misspelling(name) or name
+            return generic or _class_of(name) or generic_of_misspelling(name) or name
 
         drugs = [m for m in self._mentions if m.label == DRUG]
         return [NamedDrug(m.start, m.end, m.generic or known(self._name(m))) for m in drugs]
@@ -82,4 +108,25 @@ class Suspects:
         names = (name, name.replace("+", "/").replace("-", "/"))
         split = [[lexicon.generic(part.strip()) for part in parts.split("/")] for parts in names]
         named = ([part for part in parts if part] for parts in split if len(parts) > 1 and all(parts))
-        return next(named, [generic_of_misspelling(name) or name])
+        return next(named, [_class_of(name) or generic_of_misspelling(name) or name])
+
+
+def _class_of(name: str) -> str | None:
+    group = group_named(name)
+    return group and group.name
+
+
+def _of_source(stated: str) -> Sequence[str]:
+    """The names of what a source states as the drug: what may be another thing in a text is a drug here."""
+    found = bundled_lexicon().generics(stated)
+    if found != (" ".join(stated.lower().split()),) or bundled_lexicon().generic(stated):
+        return found
+    other = generic_of_nickname(stated, _VACCINE) or _class_of(stated)
+    return _members([other]) if other else found
+
+
+def _members(names: Sequence[str]) -> tuple[str, ...]:
+    """The names, of a regimen those of its members."""
+    groups = ((name, group_named(name)) for name in names)
+    own = (g.members if g and g.kind == "regimen" else (name,) for name, g in groups)
+    return tuple(dict.fromkeys(member for members in own for member in members))

@@ -81,6 +81,11 @@ def causes(text: str, drugs: Sequence[NamedDrug], effect: Span, starts: Sequence
     return Causes(_taken_together(text, after, 0, starts), stated=False)
 
 
+def is_taken(text: str, drug: NamedDrug) -> bool:
+    """Whether the words directly before a drug say that it is or was taken: "on a statin", "after chemo"."""
+    return _SAYS["taken"].search(text[max(0, drug.start - _NEAR) : drug.start]) is not None
+
+
 def _meant(text: str, drugs: Sequence[NamedDrug], effect: Span) -> tuple[list[NamedDrug], list[NamedDrug]]:
     """The nearest drugs before and after the start of the effect, in order, without those that the text tells
     the cause from ("A, not B"); all where nothing else is left, or where the effect is the reason for taking

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from models.language import ENGLISH, unsupported_language
+from models.ner.named_drugs import with_named_drugs
 from models.types import Mention, Stated
 from streams.records import Report, TaggedReport, extend
 
@@ -29,7 +30,7 @@ def predict(model: Tagger, reports: Sequence[Report]) -> list[TaggedReport]:
         extend(
             TaggedReport,
             r,
-            mentions=() if other else tuple(next(tagged)),
+            mentions=() if other else tuple(with_named_drugs(r.text, next(tagged))),
             language=other or r.language,
             read=other is None,
         )

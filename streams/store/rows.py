@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from models.drugs.classes import class_named
 from streams.order import Revision
 from streams.records import CodedEvent, CodedReport, Origin, Report, Summary
 from streams.store.tables import REPORTS
@@ -133,7 +134,9 @@ SHARED = ("report_group", "source", "language", "reported_at")
 
 
 def pairs_of(report: Row, events: Sequence[Row]) -> list[Row]:
-    """Each suspected drug with each coded event of a report, equal ones once; rejected events have none."""
+    """Each suspected drug with each coded event of a report, equal ones once; rejected events have none. A
+    class of drugs stands with its events and is in no pair: it is no product that could be counted.
+    """
     distinct = {
         (
             drug, event["pt"], event["soc"], not (event["negated"] or event["hypothetical"]),
@@ -142,6 +145,7 @@ def pairs_of(report: Row, events: Sequence[Row]) -> list[Row]:
         for event in events
         if event["pt"] is not None and event["review"] != REJECTED
         for drug in orjson.loads(event["drugs"])
+        if class_named(drug) is None
     }  # fmt: skip
     names = ("drug", "pt", "soc", "affirmed", "other_experiencer", "serious", "drug_evidence")
     shared = {"report_id": report["id"]} | {name: report[name] for name in SHARED}
@@ -152,7 +156,7 @@ def _mentions(record: Report) -> str | None:
     """The mentions without their words, which are in the text if that is kept."""
     if not isinstance(record, CodedReport):
         return None
-    names = ("start", "end", "label", "score", "generic", "status", "status_score")
+    names = ("start", "end", "label", "score", "generic", "status", "status_score", "kind", "members")
     return _json([{name: getattr(m, name) for name in names} for m in record.mentions])
 
 

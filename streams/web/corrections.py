@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 
 from models.drugs import DrugLexicon
+from models.drugs.classes import class_named
 from models.terminology import Term
 from streams.records import ReviewedEvent
 from streams.store.decisions import found_span
@@ -116,7 +117,7 @@ def _number(form: Form, field: str) -> int:
 def _with_drugs(
     state: ReviewedEvent, form: Form, event: Mapping[str, Any], lexicon: DrugLexicon
 ) -> ReviewedEvent:
-    """Only names of the lexicon: a decision must have no words of the report."""
+    """Only names of the lexicon and of classes: a decision must have no words of the report."""
     found = found_drugs(event)
     if "drugs" not in form:
         return state
@@ -125,7 +126,7 @@ def _with_drugs(
         return state
     if given == found or _is_unchanged(form, found):
         return replace(state, drugs=None)
-    known = [(name, lexicon.generic(name)) for name in given]
+    known = [(name, lexicon.generic(name) or class_named(name)) for name in given]
     unknown = [name for name, generic in known if generic is None]
     if unknown:
         message = f"The lexicon has no drug “{unknown[0]}”: name drugs of the lexicon, with commas."

@@ -136,6 +136,11 @@ GOLDEN["coded-v8"] = replace(
 # What the drug was taken for, which records before them do not have.
 OLD |= GOLDEN
 GOLDEN = next_version(GOLDEN, indication="low mood")
+# A drug that is a class, which records before them do not have.
+GROUP = replace(MENTIONS[0], generic="SSRI", kind="class", members=("sertraline", "citalopram"))
+for name in ("tagged-v6", "coded-v9"):
+    OLD[name] = GOLDEN.pop(name)
+    GOLDEN |= next_version({name: OLD[name]}, mentions=(GROUP, *JUDGED[1:]))
 AGGREGATE = without_text(replace(OLD["coded-v7"], aggregate_only=True, indication="low mood"))
 
 
@@ -276,7 +281,7 @@ def test_any_valid_unicode_text_is_accepted(text: str) -> None:
 
 
 def test_a_mention_past_the_end_of_the_text_and_a_relation_to_none_are_refused() -> None:
-    tagged = orjson.loads(encode(GOLDEN["tagged-v6"]))
+    tagged = orjson.loads(encode(GOLDEN["tagged-v7"]))
     with pytest.raises(BadRecord, match="ends after the text"):
         decode(TaggedReport, orjson.dumps(tagged | {"text": "short"}))
     tagged["relations"][0]["tail"] = 2

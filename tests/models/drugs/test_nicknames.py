@@ -22,7 +22,7 @@ from models.tables import read_tsv
         ("J&J", "got the J&J jab", "ad26.cov2.s vaccine"),
         # A maker makes other drugs too.
         ("Pfizer", "Pfizer's Chantix gave me nightmares", None),
-        ("moderna", "Moderna gave me a fever", None),
+        ("moderna", "Moderna gave me a fever", "elasomeran"),
         ("Lexy", "Lexy makes me yawn", "escitalopram"),
         ("Nitro", "Nitro gave me a headache", "nitroglycerin"),
         ("zoloft", "zoloft", None),

@@ -94,3 +94,43 @@ def test_a_drug_that_the_tagger_has_no_name_for_gets_that_of_the_bundled_lexicon
     assert names("addy") == ("dextroamphetamine/amphetamine",)
     assert names("Drug X") == ("drug x",)
     assert names("perc", [Relation(0, 1, 1.0)], clinical=True) == ("perc",)
+
+
+def blamed(text: str, *drugs: str, effect: str = "cramps", **known: Any) -> tuple[tuple[str, ...], str]:
+    """The suspects of an effect, with the drugs of a text in the tables' names."""
+    generics = {"Lipitor": "atorvastatin", "Zoloft": "sertraline"}
+    tagged = [mention(drug, DRUG, generics.get(drug), text) for drug in drugs]
+    return suspected(0, [mention(effect, ADE, text=text), *tagged], text=text, **known)
+
+
+def test_a_class_is_suspected_where_it_is_blamed_or_taken_and_never_before_its_products() -> None:
+    assert blamed("on a statin now, cramps", "statin") == (("statin",), "only_drug_in_text")
+    assert blamed("cramps, I would need a statin", "statin") == ((), "none")
+    assert blamed("cramps. now on a statin", "statin") == ((), "none")
+    assert blamed("on a statin now, cramps", "statin", stated=["Paxil"]) == (("paroxetine",), "report")
+    assert blamed("my statin gave me cramps", "statin") == (("statin",), "only_drug_in_text")
+    assert blamed("my statins gave me cramps, Zoloft did not", "statins", "Zoloft") == (("statin",), "text")
+    assert blamed("Lipitor is a statin, cramps", "Lipitor", "statin") == (
+        ("atorvastatin",),
+        "only_drug_in_text",
+    )
+    text = "Lipitor. Zoloft too. the statin gave me cramps"
+    assert blamed(text, "Lipitor", "Zoloft", "statin") == (("atorvastatin",), "text")
+    assert blamed("cramps from the statin", "statin", stated=["Crestor"]) == (("rosuvastatin",), "report")
+    assert blamed("cramps from the statin", "statin", stated=["Paxil"]) == (("statin",), "text")
+
+
+def test_a_regimen_stands_for_its_members() -> None:
+    members = ("leucovorin", "fluorouracil", "oxaliplatin")
+    assert blamed("FOLFOX and cramps", "FOLFOX") == (members, "only_drug_in_text")
+    assert suspected(0, [RASH], stated=["folfox"]) == (members, "report")
+    text = "FOLFOX caused cramps"
+    mentions = mention("FOLFOX", DRUG, text=text), mention("cramps", ADE, text=text)
+    assert suspected(1, mentions, [Relation(0, 1, 1.0)], text, clinical=True) == (members, "relation")
+
+
+def test_two_names_of_one_medicine_are_one_suspect() -> None:
+    for name in ("Moderna", "elasomeran", "Spikevax", "mRNA-1273", "Moderna covid vaccine"):
+        assert suspected(0, [RASH], stated=[name]) == (("elasomeran",), "report")
+    assert suspected(0, [RASH], stated=["Moderna", "Spikevax"]) == (("elasomeran",), "report")
+    assert suspected(0, [RASH], stated=["Statins"]) == (("statin",), "report")

@@ -163,6 +163,15 @@ def test_the_tagger_gets_what_the_source_of_each_text_that_it_reads_states() -> 
     assert model.stated == [Stated(("Zoloft", "Lexapro"), "panic attacks"), Stated()]
 
 
+def test_a_class_in_a_post_is_a_drug_of_the_record() -> None:
+    text = "Insomnia since I take statins"
+    (record,) = ner.predict(WordTagger(), [replace(ENGLISH, text=text)])
+    assert [(m.text, m.generic, m.kind) for m in record.mentions] == [
+        ("Insomnia", None, None), ("statins", "statin", "class"),
+    ]  # fmt: skip
+    assert "atorvastatin" in record.mentions[1].members
+
+
 def test_the_language_that_a_source_states_is_kept_but_the_text_decides_whether_it_is_read() -> None:
     english, spanish = replace(ENGLISH, language="de"), replace(SPANISH, language="en")
     read, other = ner.predict(WordTagger(), [english, spanish])

@@ -17,7 +17,7 @@ import orjson
 import pytest
 
 from models.drugs.suspects import Suspects
-from models.types import ShortQuestion, TaggedText
+from models.types import Mention, ShortQuestion, TaggedText
 from streams.codec import encode
 from streams.order import ORIGIN, RECEIVED_AT, revision_of
 from streams.records import Inbound, Origin, Summary
@@ -83,6 +83,23 @@ def test_a_report_becomes_rows_of_three_tables(opened: Open) -> None:
     assert rows(database, sql)[0] == (
         "en", "x", "gout � flare", False,
     )  # fmt: skip
+
+
+def test_a_class_stays_with_its_event_and_is_in_no_pair(opened: Open) -> None:
+    database = opened(write=True)
+    statin = Mention(0, 4, "text", "DRUG", 0.9, "statin", kind="class", members=("atorvastatin",))
+    both = replace(event(), drugs=("statin", "ezetimibe"))
+    effect = Mention(5, 9, "here", "ADE", 0.9)
+    apply(database, message(0, report("a", 1, replace(both, mention=1), mentions=(statin, effect))))
+    apply(database, message(1, report("b", 2, event("Antibiotics"))))
+    assert rows(database, "SELECT report_id, drug FROM pairs") == [("a", "ezetimibe")]
+    assert rows(database, "SELECT drugs FROM events ORDER BY report_id") == [
+        ('["statin","ezetimibe"]',), ('["Antibiotics"]',),
+    ]  # fmt: skip
+    ((mentions,),) = rows(database, "SELECT mentions FROM reports WHERE id = 'a'")
+    assert [(m["generic"], m["kind"], m["members"]) for m in orjson.loads(mentions)] == [
+        ("statin", "class", ["atorvastatin"]), (None, None, []),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("drug", ["\\u0000", "a\\\\u0000\\", "nul \0 byte"])

@@ -135,11 +135,12 @@ async def test_a_span_and_drugs_are_corrected_and_taken_back(brokered: Page) -> 
     async with reviewers(brokered) as (ann, *_):
         form = await ann.given("uncertainty")
         assert form["report"] == "r5"
-        correct = {"action": "correct", "span_start": "25", "span_end": "29", "drugs": "Prozac, lithium"}
+        correct = {"action": "correct", "span_start": "25", "span_end": "29"}
+        correct["drugs"] = "Prozac, lithium, Statins"
         assert await ann.send("/review", form | correct | {"span_end": "25"}) == 400
         assert await ann.send("/review", form | correct) == 303
         await follow(settings)
-        drugs = '["fluoxetine","lithium"]'
+        drugs = '["fluoxetine","lithium","statin"]'
         expected = (25, 29, "sick", drugs, "reviewer", "Nausea", "correct")
         assert stored_rows(settings, ROW) == [expected]
         sql = "SELECT drug FROM pairs WHERE report_id = 'r5' ORDER BY drug"

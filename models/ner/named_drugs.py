@@ -1,0 +1,62 @@
+"""Drugs of a post that a tagger's lexicon does not have: nicknames, misspellings, classes and regimens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from models.drugs import bundled_lexicon
+from models.drugs.classes import Group, bundled_classes
+from models.drugs.misspelled import generic_of_misspelling
+from models.drugs.nicknames import generic_of_nickname
+from models.ner.judging import in_text
+from models.ner.mention_rules import Cover, in_handle
+from models.text import as_written, readable
+from models.types import DRUG, Mention, Span
+
+
+def with_named_drugs(text: str, mentions: Sequence[Mention]) -> list[Mention]:
+    """The mentions of a text, drugs with the names that the bundled tables have for them; and the classes and
+    regimens that no mention overlaps, with score 1. All in text order.
+    """
+    read = readable(text)
+    known = [_known(read, m) if m.label == DRUG and m.generic is None else m for m in mentions]
+    taken = Cover(known)
+    named = [
+        _of(Mention(span.start, span.end, text[span.start : span.end], DRUG, 1.0), group)
+        for span, group in bundled_classes().find(read)
+        if not taken.overlaps(span) and not in_handle(read, span)
+    ]
+    if named:
+        known = sorted([*known, *as_written(named, text)], key=in_text)
+    return _members_once(known)
+
+
+def _known(text: str, drug: Mention) -> Mention:
+    if group := bundled_classes().at(text, Span(drug.start, drug.end)) or _inside(text, drug):
+        return _of(drug, group)
+    name = text[drug.start : drug.end]
+    generic = bundled_lexicon().generic(name) or generic_of_nickname(name, text)
+    return replace(drug, generic=generic or generic_of_misspelling(name))
+
+
+def _inside(text: str, drug: Mention) -> Group | None:
+    """The first group that is named in a mention ("red devil chemo"), which no lexicon has as a whole."""
+    if bundled_lexicon().find(text[drug.start : drug.end]):
+        return None
+    return next((group for _, group in bundled_classes().find(text, drug.start, drug.end)), None)
+
+
+def _of(drug: Mention, group: Group) -> Mention:
+    return replace(drug, generic=group.name, kind=group.kind, members=group.members)
+
+
+def _members_once(mentions: Sequence[Mention]) -> list[Mention]:
+    """Without the members of what was named before: a text may have thousands of names."""
+    seen: set[str | None] = set()
+    made = []
+    for m in mentions:
+        made.append(replace(m, members=()) if m.members and m.generic in seen else m)
+        if m.kind is not None:
+            seen.add(m.generic)
+    return made
