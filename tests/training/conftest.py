@@ -14,9 +14,10 @@ def few_written() -> Iterator[None]:
     """
     from training.normalization import nil_rule  # noqa: PLC0415  seconds to import
     from training.summarization import data  # noqa: PLC0415
+    from training.teaching.readers import phrases  # noqa: PLC0415
 
     with pytest.MonkeyPatch.context() as patch:
-        phrases, questions = nil_rule.phrases, data.written_questions
+        questions = data.written_questions
         patch.setattr(nil_rule, "phrases", lambda part: phrases(part)[::10])
         patch.setattr(data, "written_questions", lambda part: questions(part)[::10])
         yield

@@ -1,16 +1,26 @@
-"""Weights of a base model: shared without an adapter, changed by an adapter that fits."""
+"""Weights of a base model: their files, adapters that fit, and what a base can be used for."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import pickle
+import shutil
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from models.encoder.base_files import base_digest
+from models.encoder.base_files import base_digest, has_safetensors, weight_files
+from models.encoder.capabilities import Need, refusal
 from models.encoder.model import Encoder
 from models.encoder.weights import merge_adapter
+from tests.models import tiny
+from tests.models.tiny_families import FAMILIES
 
 
 def test_encoders_without_an_adapter_share_their_weights(tiny_bert: str) -> None:
@@ -106,3 +116,135 @@ def test_a_delta_that_does_not_fit_the_model_is_refused(change: Change, message:
     merge_adapter(layers(), fitting)
     with pytest.raises(ValueError, match=message):
         merge_adapter(layers(), change(fitting))
+
+
+def copied(base: str, folder: Path) -> tuple[Path, dict[str, torch.Tensor]]:
+    """A copy of a base without its weights, and these."""
+    shutil.copytree(base, folder, dirs_exist_ok=True)
+    tensors = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    return folder, tensors
+
+
+def in_parts(tensors: dict[str, Any], folder: Path, name: str, save: Any) -> list[str]:
+    """Writes the tensors into two files with an index; returns the names of all three."""
+    stem, suffix = name.split(".")
+    files = [f"{stem}-0000{n}-of-00002.{suffix}" for n in (1, 2)]
+    names = sorted(tensors)
+    half = len(names) // 2
+    for file, own in zip(files, (names[:half], names[half:]), strict=True):
+        save({n: tensors[n] for n in own}, folder / file)
+    where = {n: files[i >= half] for i, n in enumerate(names)}
+    index = {"metadata": {"total_size": 1}, "weight_map": where}
+    (folder / f"{name}.index.json").write_text(json.dumps(index), encoding="utf-8")
+    return [f"{name}.index.json", *files]
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "pytorch_model.bin"])
+@pytest.mark.parametrize("parts", [False, True], ids=["whole", "in parts"])
+def test_weights_are_the_same_whatever_files_they_are_in(
+    tiny_bert: str, tmp_path: Path, name: str, parts: bool
+) -> None:
+    folder, tensors = copied(tiny_bert, tmp_path)
+    save = (lambda t, f: save_file(t, f, {"format": "pt"})) if name.endswith("safetensors") else torch.save
+    if parts:
+        expected = in_parts(tensors, folder, name, save)
+    else:
+        expected = [name]
+        save(tensors, folder / name)
+    assert [file.name for file in weight_files(str(folder))] == expected
+    assert has_safetensors(str(folder)) is name.endswith("safetensors")
+    own = Encoder.load(str(folder)).model.state_dict()
+    assert all(torch.equal(own[n], t) for n, t in tensors.items())
+    digests = {n: hashlib.sha256((folder / n).read_bytes()).hexdigest() for n in expected}
+    lines = "".join(f"{d} {n}\n" for n, d in digests.items()).encode()
+    assert base_digest(str(folder)) == (hashlib.sha256(lines).hexdigest() if parts else digests[name])
+
+
+def test_safetensors_are_preferred(tiny_bert: str, tmp_path: Path) -> None:
+    shutil.copytree(tiny_bert, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "pytorch_model.bin").write_bytes(b"anything")
+    assert [file.name for file in weight_files(str(tmp_path))] == ["model.safetensors"]
+
+
+class Harm:
+    def __reduce__(self) -> tuple[Any, tuple[str, ...]]:
+        return exec, ("raise SystemExit('code of a weight file ran')",)
+
+
+def test_no_code_of_a_weight_file_is_run(tiny_bert: str, tmp_path: Path) -> None:
+    folder, _ = copied(tiny_bert, tmp_path)
+    torch.save({"embeddings.word_embeddings.weight": Harm()}, folder / "pytorch_model.bin")
+    with pytest.raises(pickle.UnpicklingError, match="Weights only load failed"):
+        Encoder.load(str(folder))
+
+
+@pytest.mark.parametrize("part", ["../elsewhere.safetensors", "/elsewhere.safetensors"])
+def test_an_index_that_points_outside_of_the_folder_is_refused(
+    tiny_bert: str, tmp_path: Path, part: str
+) -> None:
+    folder, _ = copied(tiny_bert, tmp_path)
+    index = {"weight_map": {"a": part}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index), encoding="utf-8")
+    with pytest.raises(OSError, match="outside of its folder"):
+        weight_files(str(folder))
+
+
+def test_a_folder_without_weights_is_named(tiny_bert: str, tmp_path: Path) -> None:
+    folder, _ = copied(tiny_bert, tmp_path)
+    with pytest.raises(OSError, match="no weights"):
+        base_digest(str(folder))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_can_be_read_and_split(family: str, tmp_path: Path) -> None:
+    base = FAMILIES[family](tmp_path)
+    assert refusal(base, Need(pieces=256)) == ""
+    assert refusal(base, Need(below=0)) == refusal(base, Need(above=1)) == ""
+
+
+@pytest.mark.parametrize(
+    ("need", "why"),
+    [
+        (Need(pieces=512), r"it cannot read 512 pieces at once \(its positions: 300\)"),
+        (Need(above=2), "cannot split 2 layers after layer 0"),
+        (Need(below=2), "cannot split 2 layers after layer 2"),
+    ],
+)
+def test_what_a_base_cannot_do_is_said_in_one_line(tiny_bert: str, need: Need, why: str) -> None:
+    with pytest.raises(AssertionError, match=why):
+        assert refusal(tiny_bert, need) == ""
+    assert "\n" not in refusal(tiny_bert, need)
+    assert refusal(tiny_bert, need).startswith(f"{tiny_bert} (of the family bert) cannot be used: ")
+
+
+def test_a_decoder_is_refused_because_it_reads_from_left_to_right(tiny_roberta: str, tmp_path: Path) -> None:
+    shutil.copytree(tiny_roberta, tmp_path, dirs_exist_ok=True)
+    vocabulary = json.loads((tmp_path / "config.json").read_bytes())["vocab_size"]
+    tiny.library().GPT2Model(
+        tiny.library().GPT2Config(vocab_size=vocabulary, n_positions=300, n_embd=32, n_layer=2, n_head=2)
+    ).save_pretrained(tmp_path)
+    assert "it reads from left to right only" in refusal(str(tmp_path), Need())
+
+
+def test_a_tokenizer_with_more_pieces_than_the_model_is_refused(tiny_bert: str, tmp_path: Path) -> None:
+    tiny.mpnet(tmp_path / "other")
+    shutil.copytree(tiny_bert, tmp_path / "base")
+    file = tmp_path / "base/tokenizer.json"
+    stored = json.loads(file.read_bytes())
+    stored["model"]["vocab"]["extra"] = 5000
+    file.write_text(json.dumps(stored), encoding="utf-8")
+    assert "its tokenizer has pieces above 112" in refusal(str(tmp_path / "base"), Need())
+
+
+@pytest.mark.parametrize("missing", ["config.json", "model.safetensors", "tokenizer.json"])
+def test_a_folder_without_a_part_of_a_model_is_refused_in_one_line(
+    tiny_bert: str, tmp_path: Path, missing: str
+) -> None:
+    shutil.copytree(tiny_bert, tmp_path, dirs_exist_ok=True)
+    for file in tmp_path.glob(f"{missing.split('.', maxsplit=1)[0]}*"):
+        file.unlink()
+    found = refusal(str(tmp_path), Need())
+    assert found.startswith(str(tmp_path))
+    assert "cannot be used" in found
+    assert "\n" not in found

@@ -1,17 +1,23 @@
-"""A store of releases: a fetched release is the delivered one, byte by byte."""
+"""A store of releases: what is fetched is what was delivered, and stores that fail or return wrong data."""
 
 from __future__ import annotations
 
+import io
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, ClassVar
+from uuid import uuid4
 
 import fsspec
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 
 from models.releases.manifest import MANIFEST, Release, ReleaseError, StoreError
 from models.releases.remote import deliver, fetch, read_manifest, versions
 from models.releases.signature import SIGNATURE
 from models.releases.store import sign
-from tests.models.releases.stores import KEY, contents, put, refusal
+from tests.models.releases.small_release import CONTENTS
+from tests.models.releases.stores import KEY, contents, put, refusal, remove
 
 
 def test_a_fetched_release_is_the_delivered_one_byte_by_byte(release: Release, root: str, into: Path) -> None:
@@ -91,3 +97,161 @@ def test_delivering_over_a_damaged_release_is_refused(release: Release, tmp_path
     deliver(release, store)
     put(store, release, "drugs.tsv", b"name\tgenerix\n")
     assert "sha256" in refusal(ReleaseError, lambda: deliver(release, store))
+
+
+PASSWORD = "hunter2-secret"
+
+
+class EndlessFile(io.BytesIO):
+    """A file without an end that counts the bytes read."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if size is None or size < 0:
+            raise AssertionError("the whole file is read at once")
+        EndlessFiles.bytes_read += size
+        return b"\0" * size
+
+
+class MisbehavingStore(MemoryFileSystem):  # type: ignore[misc]
+    """The stores in memory under another protocol; subclasses misbehave in different ways."""
+
+    @classmethod
+    def _strip_protocol(cls, path: str) -> str:
+        return str(super()._strip_protocol(path.replace(f"{cls.protocol}://", "memory://")))
+
+
+class EndlessFiles(MisbehavingStore):
+    """Lists `drugs.tsv` with its declared size, but reading it never ends."""
+
+    protocol = "endless"
+    bytes_read: ClassVar[int] = 0
+
+    def open(self, path: str, mode: str = "rb", **options: Any) -> Any:
+        if path.endswith("drugs.tsv") and mode == "rb":
+            return EndlessFile()
+        return super().open(path, mode, **options)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [(None, "does not have the declared sha256"), (b"\0" * 5_000_000, "has 5000000 bytes")],
+)
+def test_no_file_is_read_beyond_its_declared_size(
+    content: bytes | None, reason: str, release: Release, memory: str, into: Path
+) -> None:
+    deliver(release, memory)
+    if content:
+        put(memory, release, "drugs.tsv", content)
+    fsspec.register_implementation("endless", EndlessFiles, clobber=True)
+    EndlessFiles.bytes_read = 0
+    root = memory.replace("memory:", "endless:")
+    assert f"drugs.tsv {reason}" in refusal(ReleaseError, lambda: fetch(root, "ner", release.version, into))
+    assert EndlessFiles.bytes_read == (0 if content else len(CONTENTS["drugs.tsv"]))
+    assert (into / "drugs.tsv").exists() == (content is None)
+
+
+def test_a_file_that_ends_early_is_refused(release: Release, memory: str, into: Path) -> None:
+    deliver(release, memory)
+
+    class Short(MisbehavingStore):
+        protocol = "short"
+
+        def open(self, path: str, mode: str = "rb", **options: Any) -> Any:
+            return io.BytesIO(b"n") if path.endswith("drugs.tsv") else super().open(path, mode, **options)
+
+    fsspec.register_implementation("short", Short, clobber=True)
+    message = refusal(
+        ReleaseError, lambda: fetch(memory.replace("memory:", "short:"), "ner", release.version, into)
+    )
+    assert message == f"{into.name}: drugs.tsv has 1 bytes, {len(CONTENTS['drugs.tsv'])} are declared"
+
+
+class FailingStore(MisbehavingStore):
+    """Raises an error of two lines with its address, credentials included, from every operation."""
+
+    protocol = "failing"
+
+    def _fail(self, *arguments: Any, **options: Any) -> Any:
+        raise RuntimeError(f"503 from failing://user:{PASSWORD}@host/releases\nTraceback follows")
+
+    ls = open = makedirs = put_file = _fail
+
+
+@pytest.mark.parametrize(
+    ("protocol", "reason"), [("failing", "RuntimeError: 503 from failing"), ("no-such-protocol", "rotocol")]
+)
+def test_the_failure_of_a_store_is_a_store_error_of_one_line_without_its_password(
+    protocol: str, reason: str, release: Release, into: Path
+) -> None:
+    fsspec.register_implementation("failing", FailingStore, clobber=True)
+    root = f"{protocol}://user:{PASSWORD}@host/releases"
+    works: list[Callable[[], object]] = [
+        lambda: fetch(root, "ner", release.version, into),
+        lambda: deliver(release, root),
+        lambda: versions(root, "ner"),
+        lambda: read_manifest(root, "ner", release.version),
+    ]
+    for work in works:
+        message = refusal(StoreError, work)
+        assert reason in message
+        assert PASSWORD not in message
+
+
+@pytest.mark.parametrize("credentials", [f"user:{PASSWORD}", PASSWORD, f":{PASSWORD}", f"user:p@{PASSWORD}"])
+def test_the_address_of_a_store_is_shown_without_its_password(credentials: str, into: Path) -> None:
+    root = f"memory://{credentials}@host/{uuid4().hex}"
+    message = refusal(StoreError, lambda: fetch(root, "ner", "0" * 12, into))
+    assert "is not in the store memory://" in message
+    assert "host/" in message
+    assert PASSWORD not in message
+
+
+class StoreThatDisconnects(MisbehavingStore):
+    """Loses the connection before the manifest is written."""
+
+    protocol = "disconnecting"
+
+    def put_file(self, source: str, target: str, **options: Any) -> None:
+        if target.endswith(MANIFEST):
+            raise ConnectionResetError("connection lost")
+        super().put_file(source, target, **options)
+
+
+def test_an_interrupted_upload_is_no_release_until_it_is_repeated(
+    release: Release, memory: str, into: Path
+) -> None:
+    fsspec.register_implementation("disconnecting", StoreThatDisconnects, clobber=True)
+    message = refusal(StoreError, lambda: deliver(release, memory.replace("memory:", "disconnecting:")))
+    assert "ConnectionResetError" in message
+    assert "no manifest.json" in refusal(StoreError, lambda: fetch(memory, "ner", release.version, into))
+    assert contents(into) == {}
+    refusal(StoreError, lambda: read_manifest(memory, "ner", release.version))
+    deliver(release, memory)
+    assert fetch(memory, "ner", release.version, into).version == release.version
+
+
+class StoreThatKeepsListings(MisbehavingStore):
+    """Lists a folder once, as s3fs does."""
+
+    protocol = "keeping"
+
+    def ls(self, path: str, detail: bool = True, **options: Any) -> Any:
+        if path not in self.dircache:
+            self.dircache[path] = super().ls(path, detail=True)
+        found = self.dircache[path]
+        return found if detail else [entry["name"] for entry in found]
+
+    def invalidate_cache(self, path: str | None = None) -> None:
+        self.dircache.clear()
+
+
+def test_a_release_that_was_listed_in_part_is_found_when_it_is_complete(
+    release: Release, memory: str, into: Path
+) -> None:
+    fsspec.register_implementation("keeping", StoreThatKeepsListings, clobber=True)
+    root = memory.replace("memory:", "keeping:")
+    deliver(release, memory)
+    remove(memory, release, MANIFEST)
+    assert "no manifest.json" in refusal(StoreError, lambda: fetch(root, "ner", release.version, into))
+    put(memory, release, MANIFEST, (release.path / MANIFEST).read_bytes())
+    assert fetch(root, "ner", release.version, into).version == release.version

@@ -1,16 +1,23 @@
-"""Options that the commands of training share."""
+"""Options that the commands of training share, and their help."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from typing import Annotated
 
 import pytest
 import torch
 import typer
+from safetensors.torch import save_file
 from typer.testing import CliRunner
 
+from models.releases.manifest import ReleaseError
 from models.releases.store import BUNDLED
+from training.common.corpora import CorpusError
 from training.common.program import RELEASES, Output, device_of
+from training.common.program_help import help_text, run_program
+from training.evaluation.result import EvaluationError
 
 calls: list[Path] = []
 
@@ -53,3 +60,57 @@ def test_a_release_is_not_written_beside_the_bundled_one_unless_that_is_asked_fo
     """Two releases of a task there, and neither a worker nor `pvstream releases` starts."""
     monkeypatch.chdir(BUNDLED.parent.parent)
     assert not RELEASES.resolve().is_relative_to(BUNDLED)
+
+
+def test_paragraphs_become_lines_and_commands_stay_as_they_are() -> None:
+    docstring = "Counts\nwords.\n\n    python -m first\n    python -m second\n\nOne\nmore.\n"
+    assert help_text(docstring) == ("Counts words.\n\npython -m first\npython -m second\n\nOne more.")
+
+
+def count(data: Annotated[Path, typer.Option()]) -> None:
+    if data.name == "missing":
+        raise EvaluationError(f"{data}:\nno record in it")
+    if data.suffix:
+        raise ReleaseError(f"{data} has several taggers")
+    if data.name == "columns":
+        raise CorpusError(f"{data} is not in the form of its corpus: KeyError: 'text'")
+    (data / "words.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("data", "line"),
+    [
+        ("nowhere", "nowhere/words.txt'\n"),
+        ("a.b", "error: a.b has several taggers\n"),
+        ("missing", "error: missing: no record in it\n"),
+        ("columns", "columns is not in the form of its corpus: KeyError: 'text'\n"),
+    ],
+)
+def test_what_the_user_can_act_on_is_one_line(
+    data: str, line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["count", "--data", data])
+    with pytest.raises(SystemExit) as ended:
+        run_program(count)
+    said = capsys.readouterr().err
+    assert ended.value.code == 1
+    assert said.startswith("error: ")
+    assert said.endswith(line)
+    assert said.count("\n") == 1
+
+
+def save(data: Annotated[Path, typer.Option()]) -> None:
+    save_file({}, data / "weights.safetensors")
+
+
+def test_weights_that_cannot_be_written_are_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A disk that is full is no error of the system to the library that writes them."""
+    monkeypatch.setattr(sys, "argv", ["save", "--data", "nowhere"])
+    with pytest.raises(SystemExit) as ended:
+        run_program(save)
+    said = capsys.readouterr().err
+    assert ended.value.code == 1
+    assert said.startswith("error: ") and "I/O error: " in said
+    assert said.count("\n") == 1

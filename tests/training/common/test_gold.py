@@ -1,4 +1,4 @@
-"""The split of coded mentions by drug and preferred term, and mentions as queries."""
+"""The split of coded mentions by drug and preferred term, spans of mentions, and the trivial tagger."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from models.types import Query
 from tests.training.normalization.small_terms import BY_TERM, TERMS, gold
 from training.common.codings.split import heldout_split, mention_key, query, right_terms
-from training.common.corpora import CorpusError, GoldCoding
+from training.common.corpora import CorpusError, GoldCoding, GoldMention, GoldText
+from training.common.tagging.spans import DictionaryTagger, gold_spans
 
 rows = st.builds(
     gold,
@@ -78,3 +79,49 @@ def test_a_preferred_term_is_held_out_under_all_its_names() -> None:
 )
 def test_a_query_is_the_mentions_place_in_its_sentence(mention: str, sentence: str, expected: Query) -> None:
     assert query(GoldCoding(mention, sentence, "a", ())) == expected
+
+
+def marked(text: str, *mentions: tuple[str, str]) -> GoldText:
+    """A text whose mentions are given by their first occurrence."""
+    return GoldText(
+        "x", text, tuple(GoldMention(text.index(m), text.index(m) + len(m), label) for m, label in mentions)
+    )
+
+
+def test_gold_spans_are_the_mentions_of_each_text() -> None:
+    texts = [marked("a rash", ("rash", "ADE")), marked("nothing")]
+    assert gold_spans(texts) == [[(2, 6, "ADE")], []]
+
+
+TAGGER = DictionaryTagger(
+    [
+        marked("Severe back pain again", ("Severe back pain", "ADE"), ("pain", "ADE")),
+        marked("pain before", ("pain", "SYMPTOM")),
+        marked("pain after", ("pain", "SYMPTOM")),
+        marked("Zoloft", ("Zoloft", "DRUG")),
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("severe BACK pain from zoloft", [("severe BACK pain", "ADE"), ("zoloft", "DRUG")]),
+        ("back pain", [("pain", "SYMPTOM")]),
+        ("severe back ache", []),
+        ("pain pain", [("pain", "SYMPTOM"), ("pain", "SYMPTOM")]),
+        ("\U0001f922  pain", [("pain", "SYMPTOM")]),
+        ("painful", []),
+        ("", []),
+    ],
+)
+def test_the_dictionary_takes_the_longest_mention_seen_with_its_commonest_label(
+    text: str, wanted: list[tuple[str, str]]
+) -> None:
+    (found,) = TAGGER.predict([text])
+    assert [(text[start:end], label) for start, end, label in found] == wanted
+
+
+def test_a_dictionary_of_nothing_finds_nothing() -> None:
+    assert DictionaryTagger([]).predict(["pain", ""]) == [[], []]
+    assert DictionaryTagger([marked("no mention")]).predict(["no mention"]) == [[]]

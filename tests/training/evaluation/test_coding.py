@@ -1,11 +1,16 @@
-"""Draws of terms that are taken out, and what counts as lost."""
+"""Draws of terms that are taken out, and how predicted terms are matched with gold mentions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
+from itertools import permutations
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import linear_sum_assignment
 
 from models.terminology import Term
 from models.types import Candidate, Coding, Query
@@ -13,6 +18,7 @@ from training.common.codings.removed_terms import draws, half_of
 from training.common.codings.split import pts_by_term
 from training.common.corpora import GoldCoding
 from training.evaluation.coding import removed_terms
+from training.evaluation.coding.end_to_end import matched_terms
 from training.evaluation.coding.removed_terms import Removed
 
 TERMS = [Term(f"term {i}", f"Concept {i}", "S") for i in range(60)]
@@ -74,3 +80,20 @@ def test_the_coder_is_asked_without_the_terms_and_a_threshold_is_the_baseline() 
     assert scores["known_lost"] == scores["right_lost"] == pytest.approx(odd, abs=0.15)
     assert 0 < scores["known_lost_psytar"] != scores["known_lost_phrases"] > 0
     assert (len(result.counts), result.parts["known_lost_psytar"].records) == (60, 30)
+
+
+terms = st.frozensets(st.sampled_from("ABCDEF"), min_size=1, max_size=3)
+
+
+def test_a_term_is_not_taken_from_the_only_mention_that_it_is_right_for() -> None:
+    for a, b, c in permutations("ABC"):
+        assert matched_terms({frozenset({a, b}), frozenset({a, c})}, {a, b}) == 2
+
+
+@given(st.frozensets(terms, max_size=5), st.frozensets(st.sampled_from("ABCDEF")))
+def test_as_many_mentions_are_found_as_an_assignment_can_give(
+    gold: frozenset[frozenset[str]], found: frozenset[str]
+) -> None:
+    table = np.array([[pt in wanted for pt in sorted(found)] for wanted in gold], float)
+    table = table.reshape(len(gold), len(found))
+    assert matched_terms(gold, found) == table[linear_sum_assignment(table, maximize=True)].sum()
