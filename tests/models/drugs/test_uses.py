@@ -1,4 +1,4 @@
-"""What drugs are taken for."""
+"""Misspelled names of drugs, and what drugs are taken for."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from models.drugs import BUNDLED as LEXICON
+from models.drugs.misspelled import generic_of_misspelling
 from models.drugs.uses import BUNDLED, DrugUses, bundled_uses
 from models.tables import read_tsv
 from models.terminology import load
@@ -77,3 +78,29 @@ def test_a_table_without_its_columns_is_refused(tmp_path: Path) -> None:
     path.write_text("drug\tuse\naspirin\tPain\n")
     with pytest.raises(ValueError, match=r"uses\.tsv: the header must begin with uses, drugs"):
         DrugUses.load(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "generic"),
+    [
+        ("cybalta", "duloxetine"),
+        ("Cymbaltas", "duloxetine"),
+        ("trazdone", "trazodone"),
+        ("seratraline", "sertraline"),
+        ("azithomycin", "azithromycin"),
+        ("risperdoine", "risperidone"),
+        ("prozach", "fluoxetine"),
+        ("aderol", "dextroamphetamine/amphetamine"),
+        # Two edits, too short, another first letter, no word, and one edit from two drugs.
+        ("citropalapram", None),
+        ("zolft", None),
+        ("axolotl", None),
+        ("ybalta", None),
+        ("cefipime", None),
+        ("co-codamol 30", None),
+        ("", None),
+        ("chlorpro\u00e9mazine", None),
+    ],
+)
+def test_a_word_one_edit_from_the_names_of_one_drug_is_that_drug(name: str, generic: str | None) -> None:
+    assert generic_of_misspelling(name) == generic
