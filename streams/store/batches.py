@@ -11,6 +11,8 @@ from streams.codec import BadRecord, adapter, decode
 from streams.order import Revision, read_revision, revision_of
 from streams.records import Id, Inbound, Report
 from streams.store.rows import Row, Rows
+from streams.store.tables import REPORTS, SUMMARIES, Table
+from streams.topics import SUMMARIES as SUMMARIES_TOPIC
 from streams.topics import by_name
 
 log = logging.getLogger(__name__)
@@ -25,6 +27,8 @@ class Read:
     id: str
     revision: Revision
     record: Report | None
+    table: Table = REPORTS
+    """Where it belongs: REPORTS or SUMMARIES."""
 
 
 @dataclass(slots=True)
@@ -44,11 +48,12 @@ class Batch:
 def read(message: Inbound) -> Read | None:
     """The message, or None where there is nothing to write; raises BadRecord."""
     topic = by_name(message.topic)
+    table = SUMMARIES if topic == SUMMARIES_TOPIC else REPORTS
     if message.value is not None:
         if topic.record is None:
             raise BadRecord("no records of a known type")
         record = decode(topic.record, message.value)
-        return Read(record.id, revision_of(record), record)
+        return Read(record.id, revision_of(record), record, table)
     if not message.key:
         return None
     try:
@@ -56,7 +61,7 @@ def read(message: Inbound) -> Read | None:
         id_ = adapter(Id).validate_python(message.key.decode())
     except ValueError:
         raise BadRecord("the key is no id of a report") from None
-    return Read(id_, read_revision(topic, message), None)
+    return Read(id_, read_revision(topic, message), None, table)
 
 
 def read_all(messages: Sequence[Inbound]) -> tuple[list[Read], int]:
@@ -74,23 +79,26 @@ def read_all(messages: Sequence[Inbound]) -> tuple[list[Read], int]:
     return found, unreadable
 
 
-def fold(messages: Sequence[Read], kept: Mapping[str, Revision]) -> Batch:
-    """The changes that the messages make to reports of which the store has the revisions `kept`."""
+def fold(messages: Sequence[Read], kept: Mapping[tuple[str, str], Revision]) -> Batch:
+    """The changes that the messages make to reports of which the store has the revisions `kept`, by the name
+    of the table and the id.
+    """
     batch = Batch()
-    latest: dict[str, Read] = {}
+    latest: dict[tuple[str, str], Read] = {}
     for message in messages:
-        before = latest[message.id].revision if message.id in latest else kept.get(message.id)
+        place = message.table.name, message.id
+        before = latest[place].revision if place in latest else kept.get(place)
         verdict = "newer" if before is None else message.revision.against(before)
         if verdict == "newer":
-            latest[message.id] = message
+            latest[place] = message
         elif verdict == "stale":
             batch.stale += 1
         else:
             batch.repeated += 1
-    for id_, message in latest.items():
-        batch.rows.add(id_, message.revision, message.record)
-        if id_ in kept:
-            batch.replaced.append(id_)
+    for place, message in latest.items():
+        batch.rows.add(message.id, message.revision, message.record, message.table)
+        if message.table is REPORTS and place in kept:
+            batch.replaced.append(message.id)
     return batch
 
 

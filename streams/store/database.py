@@ -35,8 +35,10 @@ class Database(Protocol):
         """The ids of the topics that the offsets are of, as far as they are known."""
         ...
 
-    def revisions(self, ids: Sequence[str]) -> Mapping[str, Revision]:
-        """The revisions of those reports that the store has, deleted ones too."""
+    def revisions(self, table: Table, ids: Sequence[str]) -> Mapping[tuple[str, str], Revision]:
+        """The revisions of those rows that `table` has, REPORTS or SUMMARIES, deleted ones too; by the name
+        of the table and the id.
+        """
         ...
 
     def write(self, batch: Batch) -> None:

@@ -29,7 +29,7 @@ from streams.store import schema
 from streams.store.batches import Batch, Offsets, offset_rows, topic_rows
 from streams.store.database import DatabaseBusy, DatabaseError
 from streams.store.rows import REVISION, Row, revision_from
-from streams.store.tables import EVENTS, OFFSETS, PAIRS, REPORTS, REVIEWS, TOPICS, Table, quoted
+from streams.store.tables import EVENTS, OFFSETS, PAIRS, REPORTS, REVIEWS, SUMMARIES, TOPICS, Table, quoted
 from streams.topics import DELETED_MS
 
 log = logging.getLogger(__name__)
@@ -79,10 +79,10 @@ class DuckDatabase:
         found = self._opened().execute(f"SELECT topic, cluster_id, topic_id FROM {TOPICS.name}").fetchall()
         return {topic: TopicId(cluster, id_) for topic, cluster, id_ in found}
 
-    def revisions(self, ids: Sequence[str]) -> Mapping[str, Revision]:
-        sql = f"SELECT id, {', '.join(REVISION)} FROM {REPORTS.name} WHERE id IN (SELECT unnest(?))"
+    def revisions(self, table: Table, ids: Sequence[str]) -> Mapping[tuple[str, str], Revision]:
+        sql = f"SELECT id, {', '.join(REVISION)} FROM {table.name} WHERE id IN (SELECT unnest(?))"
         found = self._opened().execute(sql, [list(ids)]).fetchall()
-        return {row[0]: revision_from(row[1:]) for row in found}
+        return {(table.name, row[0]): revision_from(row[1:]) for row in found}
 
     def write(self, batch: Batch) -> None:
         with self._transaction() as connection:
@@ -95,6 +95,7 @@ class DuckDatabase:
             insert(connection, REPORTS, batch.rows.reports)
             insert(connection, EVENTS, batch.rows.events)
             insert(connection, PAIRS, batch.rows.pairs)
+            insert(connection, SUMMARIES, batch.rows.summaries)
             insert(connection, REVIEWS, batch.rows.reviews)
             insert(connection, OFFSETS, offset_rows(batch.offsets))
             insert(connection, TOPICS, topic_rows(batch.topics))

@@ -11,7 +11,7 @@ import duckdb
 from models.releases.store import sync
 from streams.store.database import Database, DatabaseError
 from streams.store.duckdb_file import insert
-from streams.store.tables import DATA, EVENTS, REPORTS, Table
+from streams.store.tables import DATA, EVENTS, REPORTS, SUMMARIES, Table
 
 
 def export(database: Database, folder: Path) -> dict[str, int]:
@@ -65,7 +65,7 @@ def _write(copy: duckdb.DuckDBPyConnection, database: Database, table: Table, fo
         source = (
             f"(SELECT e.*, r.reported_at FROM events e JOIN reports r ON e.report_id = r.id) AS {table.name}"
         )
-    kept = "WHERE NOT deleted" if table == REPORTS else ""
+    kept = "WHERE NOT deleted" if table in (REPORTS, SUMMARIES) else ""
     month = f"coalesce(strftime({time}, '%Y-%m'), 'unknown') AS month"
     done = copy.execute(
         f"COPY (SELECT *, {month} FROM {source} {kept}) TO '{_quoted(folder / table.name)}' "

@@ -24,6 +24,7 @@ from streams.broker.consumer import kafka_consumer, running_client
 from streams.broker.patience import wait_at_start
 from streams.broker.topic_ids import TopicId, topic_ids
 from streams.broker.watch import BrokerWatch
+from streams.order import Revision
 from streams.records import Inbound
 from streams.settings import Settings
 from streams.stopping import before_stop
@@ -158,15 +159,18 @@ class Follower:
     def apply(self, messages: Sequence[Inbound]) -> None:
         """Writes the messages in one transaction."""
         found, unreadable = read_all([m for m in messages if m.topic != REVIEWS.name])
-        batch = fold(found, self._database.revisions([one.id for one in found]))
+        kept: dict[tuple[str, str], Revision] = {}
+        for table in {one.table.name: one.table for one in found}.values():
+            kept |= self._database.revisions(table, [one.id for one in found if one.table is table])
+        batch = fold(found, kept)
         decisions, unreadable_decisions = read_decisions([m for m in messages if m.topic == REVIEWS.name])
         unreadable += unreadable_decisions
         apply_decisions(self._database, batch, decisions)
         batch.offsets = next_offsets(messages)
         self._database.write(batch)
         self.counts.update(
-            messages=len(messages), written=len(batch.rows.reports), stale=batch.stale,
-            repeated=batch.repeated, unreadable=unreadable,
+            messages=len(messages), written=len(batch.rows.reports) + len(batch.rows.summaries),
+            stale=batch.stale, repeated=batch.repeated, unreadable=unreadable,
         )  # fmt: skip
 
     async def _assign(self, consumer: Any) -> Mapping[TopicPartition, int]:

@@ -18,7 +18,7 @@ from streams.store import schema
 from streams.store.batches import Batch, Offsets, offset_rows, topic_rows
 from streams.store.database import DatabaseAway, DatabaseError
 from streams.store.rows import REVISION, Row, revision_from
-from streams.store.tables import EVENTS, OFFSETS, PAIRS, REPORTS, REVIEWS, TOPICS, Table
+from streams.store.tables import EVENTS, OFFSETS, PAIRS, REPORTS, REVIEWS, SUMMARIES, TOPICS, Table
 
 CHUNK = 10_000
 NEXT = "FETCH 10000 FROM asked"
@@ -95,9 +95,9 @@ class PostgresDatabase:
         found = self._all(f"SELECT topic, cluster_id, topic_id FROM {TOPICS.name}")
         return {topic: TopicId(cluster, id_) for topic, cluster, id_ in found}
 
-    def revisions(self, ids: Sequence[str]) -> Mapping[str, Revision]:
-        sql = f"SELECT id, {', '.join(REVISION)} FROM {REPORTS.name} WHERE id = ANY(%s)"
-        return {row[0]: revision_from(row[1:]) for row in self._all(sql, [list(ids)])}
+    def revisions(self, table: Table, ids: Sequence[str]) -> Mapping[tuple[str, str], Revision]:
+        sql = f"SELECT id, {', '.join(REVISION)} FROM {table.name} WHERE id = ANY(%s)"
+        return {(table.name, row[0]): revision_from(row[1:]) for row in self._all(sql, [list(ids)])}
 
     def write(self, batch: Batch) -> None:
         with self._errors(), self._connection.transaction():
@@ -109,7 +109,7 @@ class PostgresDatabase:
                     )
             for table, rows in (
                 (REPORTS, batch.rows.reports), (EVENTS, batch.rows.events),
-                (PAIRS, batch.rows.pairs), (REVIEWS, batch.rows.reviews),
+                (PAIRS, batch.rows.pairs), (SUMMARIES, batch.rows.summaries), (REVIEWS, batch.rows.reviews),
                 (OFFSETS, offset_rows(batch.offsets)), (TOPICS, topic_rows(batch.topics)),
             ):  # fmt: skip
                 if rows:

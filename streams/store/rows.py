@@ -12,14 +12,14 @@ import orjson
 from models.drugs.classes import class_named
 from streams.order import Revision
 from streams.records import CodedEvent, CodedReport, Origin, Report, Summary
-from streams.store.tables import REPORTS
+from streams.store.tables import REPORTS, SUMMARIES, Table
 
 Row = dict[str, Any]
 #: In the column `review` of an event that a reviewer found to be none.
 REJECTED = "reject"
 #: A time that was read as UTC may be that of another zone.
 AHEAD = timedelta(days=1)
-#: Columns of `reports` that `revision_from` reads, in its order.
+#: Columns of `reports` and `summaries` that `revision_from` reads, in its order.
 REVISION = (
     "origin_topic", "origin_partition", "origin_offset", "generations", "received_at", "releases", "deleted",
 )  # fmt: skip
@@ -30,19 +30,30 @@ class Rows:
     """The rows of some reports, one list for each table."""
 
     reports: list[Row] = field(default_factory=list)
+    summaries: list[Row] = field(default_factory=list)
     events: list[Row] = field(default_factory=list)
     pairs: list[Row] = field(default_factory=list)
     reviews: list[Row] = field(default_factory=list)
 
-    def add(self, id_: str, revision: Revision, record: Report | None) -> None:
-        """The rows of a record; of a deleted report (None) a row without contents stays, so that a stale
-        record cannot bring it back.
+    def add(self, id_: str, revision: Revision, record: Report | None, table: Table = REPORTS) -> None:
+        """The rows of a record of `table`, REPORTS or SUMMARIES; of a deleted one (None) a row without
+        contents stays, so that a stale record cannot bring it back.
         """
-        row: Row = dict.fromkeys(REPORTS.columns)
+        row: Row = dict.fromkeys(table.columns)
         row |= {"id": id_, "deleted": record is None, **_revision_columns(revision)}
-        if record is None:
-            self.reports.append(row)
-            return
+        (self.summaries if table is SUMMARIES else self.reports).append(row)
+        if isinstance(record, Summary):
+            row |= {
+                "source": record.source,
+                "summary": _text(record.summary.text),
+                "reported_at": _time(_reported_at(record)),
+                "record_id": record.record_id,
+            }
+        elif record is not None:
+            self._add_report(row, record)
+
+    def _add_report(self, row: Row, record: Report) -> None:
+        id_ = row["id"]
         group = getattr(record, "duplicate_of", None) or id_
         reported_at = _time(_reported_at(record))
         row |= {
@@ -56,12 +67,10 @@ class Rows:
             "reported_at": reported_at,
             "report_group": group,
             "mentions": _mentions(record),
-            "summary": _text(record.summary.text) if isinstance(record, Summary) else None,
             "record_id": record.record_id,
             "permalink": None if getattr(record, "aggregate_only", False) else _text(record.permalink),
             "author_known": record.author is not None or record.permalink is not None,
         }
-        self.reports.append(row)
         if isinstance(record, CodedReport):
             quotes = row["text"] is not None
             events = [_event(id_, i, event, record, quotes=quotes) for i, event in enumerate(record.events)]

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from streams.store.tables import TABLES
+from streams.store.tables import SUMMARIES, TABLES
 
 #: Of the tables as they are now.
-VERSION = 3
+VERSION = 4
+_NAMES = ", ".join(SUMMARIES.columns)
+#: Of the reports of version 3 those that are moved to SUMMARIES, and what lets any other record of the same
+#: question replace the row that stays.
+MOVED = f"SELECT {_NAMES} FROM reports WHERE summary IS NOT NULL OR deleted AND origin_topic = 'questions'"
+REPLACEABLE = "generations = '[0,0,0,0,0]' WHERE summary IS NOT NULL"
 #: What brings the tables from each earlier version to the next. Version 1 did not state itself.
 MIGRATIONS: dict[int, tuple[str, ...]] = {
     1: (
@@ -18,6 +23,12 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
         "ALTER TABLE reviews ADD COLUMN reading bigint",
     ),
     2: ("ALTER TABLE reports ADD COLUMN indication text",),
+    3: (
+        SUMMARIES.ddl(),
+        f"INSERT INTO {SUMMARIES.name} ({_NAMES}) {MOVED}",
+        f"UPDATE reports SET {REPLACEABLE}",
+        "ALTER TABLE reports DROP COLUMN summary",
+    ),
 }
 #: Runs a statement and returns its rows.
 Run = Callable[[str], list[tuple[Any, ...]]]

@@ -46,7 +46,6 @@ REPORTS = Table(
         "reported_at": "timestamp",  # created_at; received_at without it or where it is in the future
         "report_group": "text",  # the report that this one repeats, else its own id
         "mentions": "text",  # JSON; words of the text only where the text is kept
-        "summary": "text",
         "record_id": "text",
         "permalink": "text",  # address at the source
         "author_known": "boolean",  # the record has the hash of an author, which is not kept, or an address
@@ -101,6 +100,25 @@ PAIRS = Table(
         "reported_at": "timestamp",
     },
 )
+#: A question is also in `reports`, and the records of both come by different stages, in any order.
+SUMMARIES = Table(
+    "summaries",
+    {
+        "id": "text",
+        "source": "text",
+        "summary": "text",
+        "received_at": "timestamp",
+        "reported_at": "timestamp",
+        "record_id": "text",
+        "deleted": "boolean",
+        "origin_topic": "text",
+        "origin_partition": "bigint",
+        "origin_offset": "bigint",
+        "generations": "text",
+        "releases": "text",
+    },
+    ("id",),
+)
 OFFSETS = Table(
     "offsets", {"topic": "text", "partition": "bigint", "next_offset": "bigint"}, ("topic", "partition")
 )
@@ -123,9 +141,9 @@ REVIEWS = Table(
     },
     ("sequence",),
 )
-TABLES = (REPORTS, EVENTS, PAIRS, REVIEWS, OFFSETS, TOPICS)
+TABLES = (REPORTS, EVENTS, PAIRS, SUMMARIES, REVIEWS, OFFSETS, TOPICS)
 #: What a user reads; OFFSETS and TOPICS are the store's own.
-DATA = (REPORTS, EVENTS, PAIRS)
+DATA = (REPORTS, EVENTS, PAIRS, SUMMARIES)
 
 
 def quoted(text: str) -> str:

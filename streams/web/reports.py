@@ -118,7 +118,12 @@ def _with_events(database: Database, ids: Sequence[str], *, texts: bool) -> Rows
     if not ids:
         return []
     listed = ", ".join(map(quoted, ids))
-    stored = rows(database, f"SELECT * FROM reports WHERE NOT deleted AND id IN ({listed})")
+    short = "(SELECT id AS question, summary FROM summaries WHERE NOT deleted)"
+    stored = rows(
+        database,
+        f"SELECT r.*, s.summary AS summary FROM reports r LEFT JOIN {short} s ON s.question = r.id "
+        f"WHERE NOT r.deleted AND r.id IN ({listed})",
+    )
     by_id = {report["id"]: report | {"events": []} for report in stored}
     sql = f"SELECT * FROM events WHERE report_id IN ({listed}) ORDER BY report_id, position"
     for event in rows(database, sql) if by_id else []:

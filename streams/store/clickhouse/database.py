@@ -23,6 +23,7 @@ from streams.store.clickhouse.tables import (
     STORED_OFFSETS,
     STORED_REPORTS,
     STORED_REVIEWS,
+    STORED_SUMMARIES,
     STORED_TOPICS,
     lines,
     report_lines,
@@ -81,9 +82,9 @@ class ClickHouseDatabase:
         found = self._all(f"SELECT topic, cluster_id, topic_id FROM {TOPICS.name}")
         return {topic: TopicId(cluster, id_) for topic, cluster, id_ in found}
 
-    def revisions(self, ids: Sequence[str]) -> Mapping[str, Revision]:
-        sql = f"SELECT id, {', '.join(REVISION)} FROM {REPORTS.name} WHERE id"
-        return {row[0]: revision_from(row[1:]) for row in self._of_ids(sql, ids)}
+    def revisions(self, table: Table, ids: Sequence[str]) -> Mapping[tuple[str, str], Revision]:
+        sql = f"SELECT id, {', '.join(REVISION)} FROM {table.name} WHERE id"
+        return {(table.name, row[0]): revision_from(row[1:]) for row in self._of_ids(sql, ids)}
 
     def write(self, batch: Batch) -> None:
         if self._lease is None:
@@ -97,6 +98,7 @@ class ClickHouseDatabase:
             rewritten = self._reports([id_ for id_ in batch.replaced if id_ not in given])
             reports = [*rows.reports, *rewritten]
             self._insert(STORED_REPORTS, report_lines(reports, rows.events, rows.pairs, version))
+            self._insert(STORED_SUMMARIES, lines(rows.summaries, version))
             self._insert(STORED_REVIEWS, lines(rows.reviews, version))
             self._insert(STORED_OFFSETS, lines(offset_rows(batch.offsets), version))
             self._insert(STORED_TOPICS, lines(topic_rows(batch.topics), version))

@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 
 import orjson
 
+from streams.store import schema
 from streams.store.rows import SHARED, Row
-from streams.store.schema import VERSION
-from streams.store.tables import EVENTS, OFFSETS, PAIRS, REPORTS, REVIEWS, TOPICS, Kind, Table
+from streams.store.tables import EVENTS, OFFSETS, PAIRS, REPORTS, REVIEWS, SUMMARIES, TOPICS, Kind, Table
 
-STORED_REPORTS, STORED_REVIEWS = "stored_reports", "stored_reviews"
+STORED_REPORTS, STORED_REVIEWS, STORED_SUMMARIES = "stored_reports", "stored_reviews", "stored_summaries"
 STORED_OFFSETS, STORED_TOPICS = "stored_offsets", "stored_topics"
 TYPES: dict[Kind, str] = {
     "text": "String", "bigint": "Int64", "double precision": "Float64", "boolean": "Bool",
@@ -29,18 +29,10 @@ _PAIR = [name for name in PAIRS.columns if name != "report_id" and name not in S
 #: Parts older than an hour are merged, which removes replaced and deleted texts from the disk.
 _MERGED = "min_age_to_force_merge_seconds = 3600"
 
-#: What brings the tables from each earlier version to the next; each statement may be run again.
-MIGRATIONS: dict[int, tuple[str, ...]] = {
-    2: (
-        f"ALTER TABLE {STORED_REPORTS} ADD COLUMN IF NOT EXISTS indication Nullable(String)",
-        f"DROP VIEW IF EXISTS {REPORTS.name}",
-    )
-}
-
 
 def statements(found: int | None) -> Iterator[str]:
     """What brings tables of the version `found` up to date, and creates what is missing, views too."""
-    for version in range(found or VERSION, VERSION):
+    for version in range(found or schema.VERSION, schema.VERSION):
         yield from MIGRATIONS[version]
     arrays = [
         f"`{table.name}.{name}` Array(Nullable({TYPES[table.columns[name]]}))"
@@ -48,13 +40,14 @@ def statements(found: int | None) -> Iterator[str]:
         for name in names
     ]
     yield _table(STORED_REPORTS, REPORTS, arrays)
+    yield _table(STORED_SUMMARIES, SUMMARIES)
     yield _table(STORED_REVIEWS, REVIEWS)
     yield _table(STORED_OFFSETS, OFFSETS)
     yield _table(STORED_TOPICS, TOPICS)
     yield "CREATE TABLE IF NOT EXISTS schema_version (version Int64) ENGINE = MergeTree ORDER BY version"
     for table, stored in (
-        (REPORTS, STORED_REPORTS), (REVIEWS, STORED_REVIEWS), (OFFSETS, STORED_OFFSETS),
-        (TOPICS, STORED_TOPICS),
+        (REPORTS, STORED_REPORTS), (SUMMARIES, STORED_SUMMARIES), (REVIEWS, STORED_REVIEWS),
+        (OFFSETS, STORED_OFFSETS), (TOPICS, STORED_TOPICS),
     ):  # fmt: skip
         names = ", ".join(table.columns)
         yield f"CREATE VIEW IF NOT EXISTS {table.name} AS SELECT {names} FROM {stored} FINAL"
@@ -104,3 +97,21 @@ def _view(table: Table, names: Sequence[str], shared: Sequence[str]) -> str:
         f"CREATE VIEW IF NOT EXISTS {table.name} AS SELECT {chosen} FROM {STORED_REPORTS} FINAL "
         f"ARRAY JOIN {arrays}"
     )
+
+
+#: What brings the tables from each earlier version to the next; each statement may be run again.
+MIGRATIONS: dict[int, tuple[str, ...]] = {
+    2: (
+        f"ALTER TABLE {STORED_REPORTS} ADD COLUMN IF NOT EXISTS indication Nullable(String)",
+        f"DROP VIEW IF EXISTS {REPORTS.name}",
+    ),
+    3: (
+        _table(STORED_SUMMARIES, SUMMARIES),
+        f"ALTER TABLE {STORED_REPORTS} ADD COLUMN IF NOT EXISTS summary Nullable(String)",
+        f"INSERT INTO {STORED_SUMMARIES} ({', '.join(SUMMARIES.columns)}, version) "
+        + schema.MOVED.replace(" FROM reports ", f", version FROM {STORED_REPORTS} FINAL "),
+        f"ALTER TABLE {STORED_REPORTS} UPDATE {schema.REPLACEABLE} SETTINGS mutations_sync = 2",
+        f"DROP VIEW IF EXISTS {REPORTS.name}",
+        f"ALTER TABLE {STORED_REPORTS} DROP COLUMN summary",
+    ),
+}

@@ -30,6 +30,7 @@ from streams.store.clickhouse.database import ClickHouseDatabase
 from streams.store.database import Database, DatabaseError
 from streams.store.follow import Follower
 from streams.store.opening import open_database
+from streams.store.tables import REPORTS
 from tests.streams.store.conftest import Open
 from tests.streams.store.messages import NOON, deletion, event, message, report
 
@@ -173,8 +174,8 @@ def test_a_deletion_after_partitions_were_added_is_not_ignored_for_its_time(open
     headers = ((ORIGIN, b"posts/5/3"), (RECEIVED_AT, earlier))
     apply(database, Inbound("events", 6, 0, b"a", None, 0.0, headers))
     assert [[row[0] for row in table] for table in contents(database)] == [["b"], ["b"], ["b"]]
-    assert database.revisions(["a", "b"])["a"].deletes
-    assert not database.revisions(["a", "b"])["b"].deletes
+    found = database.revisions(REPORTS, ["a", "b"])
+    assert [found["reports", id_].deletes for id_ in "ab"] == [True, False]
     apply(database, message(2, report("a", 900, event())))
     assert [row[0] for row in contents(database)[0]] == ["b"]
 
@@ -186,8 +187,8 @@ def test_revisions_come_back_as_they_were_written(opened: Open) -> None:
     object.__setattr__(no_place, "origin", None)
     object.__setattr__(no_place, "received_at", None)
     apply(database, message(0, made), message(1, no_place))
-    kept = database.revisions(["a", "b", "c"])
-    assert kept == {"a": revision_of(made), "b": revision_of(no_place)}
+    kept = database.revisions(REPORTS, ["a", "b", "c"])
+    assert kept == {("reports", "a"): revision_of(made), ("reports", "b"): revision_of(no_place)}
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -222,15 +223,35 @@ def test_a_transaction_that_fails_changes_nothing(opened: Open, monkeypatch: pyt
     assert database.offsets() == {("events", 0): 1}
 
 
-def test_a_summary_is_a_report_without_events(opened: Open) -> None:
-    database = opened(write=True)
+@pytest.mark.parametrize("generations", [{}, {"summarization": 7}, {"ner": 7}])
+@pytest.mark.parametrize("order", [(0, 1), (1, 0), (0, 1, 0), (1, 0, 1)])
+def test_a_question_keeps_its_events_and_its_short_form_in_whatever_order_they_arrive(
+    opened: Open, generations: dict[str, int], order: tuple[int, ...]
+) -> None:
+    database, origin = opened(write=True), Origin("questions", 0, 0)
     summary = Summary(
-        id="q", text="a question", source="questions", origin=Origin("questions", 0, 0), received_at=NOON,
-        summary=ShortQuestion("short?", "abstractive", 0.5),
+        id="q", text="a question", source="questions", origin=origin, received_at=NOON,
+        summary=ShortQuestion("short?", "abstractive", 0.5), releases={"summarization": "0" * 12},
+        generations={n: g for n, g in generations.items() if n == "summarization"},
     )  # fmt: skip
-    apply(database, Inbound("summaries", 2, 9, b"q", encode(summary), 0.0))
-    assert rows(database, "SELECT summary, report_group FROM reports") == [("short?", "q")]
-    assert database.offsets() == {("summaries", 2): 10}
+    found = replace(
+        report("q", 0, event(), source="questions"), origin=origin, releases={"ner": "1" * 12},
+        generations={n: g for n, g in generations.items() if n == "ner"},
+    )  # fmt: skip
+    both = Inbound("summaries", 2, 9, b"q", encode(summary), 0.0), message(3, found)
+    for i in order:
+        apply(database, both[i])
+    joined = "FROM reports r JOIN summaries s ON s.id = r.id JOIN events e ON e.report_id = r.id"
+    sql = f"SELECT r.source, s.source, s.summary, r.report_group, e.pt {joined}"
+    assert rows(database, sql) == [("questions", "questions", "short?", "q", "Nausea")]
+    assert database.offsets() == {("summaries", 2): 10, ("events", 0): 4}
+    headers = ((ORIGIN, b"questions/0/1"), (RECEIVED_AT, NOON.isoformat().encode()))
+    apply(database, Inbound("events", 0, 4, b"q", None, 0.0, headers))
+    assert rows(database, "SELECT deleted FROM reports") == [(True,)]
+    apply(database, Inbound("summaries", 2, 10, b"q", None, 0.0, headers), *both)
+    assert rows(database, "SELECT summary, deleted FROM summaries") == [(None, True)]
+    assert rows(database, "SELECT text, deleted FROM reports") == [(None, True)]
+    assert rows(database, "SELECT count(*) FROM events") == [(0,)]
 
 
 def test_bytes_that_are_no_record_are_counted_and_passed(opened: Open) -> None:
@@ -284,7 +305,7 @@ def test_a_second_writer_is_refused(opened: Open, address: str, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("address", ["clickhouse"], indirect=True)
-@pytest.mark.parametrize("inserts", range(4))
+@pytest.mark.parametrize("inserts", range(5))
 def test_a_crash_between_two_tables_loses_nothing_and_doubles_nothing(
     opened: Open, inserts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -306,7 +327,7 @@ def test_a_crash_between_two_tables_loses_nothing_and_doubles_nothing(
         patch.setattr(ClickHouseDatabase, "_insert", crashing)
         with suppress(KeyboardInterrupt):
             apply(database, *made[5:])
-    assert database.offsets() == {("events", 0): 5 if inserts < 3 else 10}
+    assert database.offsets() == {("events", 0): 5 if inserts < 4 else 10}
     database.close()
     restarted = opened(write=True)
     for start in range(restarted.offsets()["events", 0], len(made), 2):

@@ -214,7 +214,7 @@ def test_readers_of_the_same_process_open_the_file_in_between(tmp_path: Path) ->
         reads = threads.submit(read)
         try:
             for _ in range(OPENINGS):
-                assert database.revisions(["r1"]) == {}
+                assert database.revisions(REPORT_TABLE, ["r1"]) == {}
                 database.release()
         finally:
             ended.set()

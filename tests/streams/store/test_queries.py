@@ -99,7 +99,7 @@ def answers(database: Database) -> dict[str, Any]:
         "since": sorted(count(database, replace(population, start=NOON - timedelta(hours=77.7))).pairs),
         "weeks": (by_week.names, by_week.n.sum(axis=0).tolist(), np.round(by_week.expected, 9).tolist()),
         "strata": (by_source.names, by_source.n.sum(axis=0).tolist()),
-        "revisions": database.revisions([*HOSTILE, "new"]),
+        "revisions": database.revisions(REPORTS, [*HOSTILE, "new"]),
     }
     found |= {order: waiting(database, order) for order in ORDERS}
     found["present"] = present(database, [*found["random"][1], ("nobody", 0, 4, "f1")])
@@ -206,7 +206,7 @@ def test_an_export_that_fails_leaves_no_part_of_it(
     assert list(empty.iterdir()) == list(new.parent.iterdir()) == []
     for folder in (empty, new):
         assert export(database, folder)["pairs"] > 50
-        assert sorted(path.name for path in folder.iterdir()) == ["events", "pairs", "reports"]
+        assert sorted(path.name for path in folder.iterdir()) == ["events", "pairs", "reports", "summaries"]
         assert list(folder.parent.glob("pvstream-export-*")) == []
 
 

@@ -12,17 +12,29 @@ import duckdb
 import psycopg
 import pytest
 
+from streams.records import Origin
 from streams.settings import Settings
+from streams.store.clickhouse.tables import MIGRATIONS, STORED_REPORTS, STORED_SUMMARIES
 from streams.store.database import DatabaseError
 from streams.store.follow import Follower
 from streams.store.opening import open_database
 from streams.store.schema import VERSION
-from streams.store.tables import TABLES
+from streams.store.tables import REPORTS, SUMMARIES, TABLES
 from tests.streams.store.conftest import Open
 from tests.streams.store.messages import event, message, report
 
-#: Columns that version 1 did not have.
-LATER = {"permalink", "author_known", "found", "reading", "indication"}
+#: The first version that has each of these columns.
+FIRST = {"permalink": 2, "author_known": 2, "found": 2, "reading": 2, "indication": 3}
+ROWS = (
+    "INSERT INTO reports (id, text, deleted) VALUES ('old', 'kept', FALSE)",
+    "INSERT INTO reports (id, source, text, summary, deleted, origin_topic, origin_partition, origin_offset, "
+    "generations, releases) VALUES ('asked', 'questions', 'long', 'short?', FALSE, 'questions', 0, 4, "
+    "'[0,0,0,0,9]', '{\"summarization\":\"000000000000\"}')",
+    "INSERT INTO reports (id, deleted, origin_topic, origin_partition, origin_offset, generations, releases) "
+    "VALUES ('gone', TRUE, 'questions', 0, 5, '[0,0,0,0,0]', '{}')",
+    "INSERT INTO events (report_id, position, pt) VALUES ('old', 0, 'Nausea')",
+    "INSERT INTO offsets VALUES ('events', 0, 5)",
+)
 
 
 @contextmanager
@@ -36,22 +48,72 @@ def connected(address: str) -> Iterator[Any]:
         connection.close()
 
 
-def first_version(address: str) -> None:
-    """The tables of version 1, with a row in each."""
+def earlier(address: str, version: int) -> None:
+    """The tables of a version before 4, with a post, its event, and a question."""
     with connected(address) as connection:
         for table in TABLES:
-            kept = {name: kind for name, kind in table.columns.items() if name not in LATER}
+            if table is SUMMARIES:
+                continue
+            kept = {n: kind for n, kind in table.columns.items() if FIRST.get(n, 1) <= version}
+            if table is REPORTS:
+                kept["summary"] = "text"
             connection.execute(replace(table, columns=kept).ddl())
-        connection.execute("INSERT INTO reports (id, text, deleted) VALUES ('old', 'kept', FALSE)")
-        connection.execute("INSERT INTO events (report_id, position, pt) VALUES ('old', 0, 'Nausea')")
-        connection.execute("INSERT INTO offsets VALUES ('events', 0, 5)")
+        if version > 1:
+            connection.execute("CREATE TABLE schema_version (version bigint)")
+            connection.execute(f"INSERT INTO schema_version VALUES ({version})")
+        for statement in ROWS:
+            connection.execute(statement)
 
 
-@pytest.mark.parametrize("address", ["duckdb", "postgresql"], indirect=True)
-def test_tables_of_the_first_version_are_brought_up_to_date_and_keep_their_rows(
-    opened: Open, address: str
+def earlier_clickhouse(address: str, version: int) -> None:
+    """The same in ClickHouse, from the tables as they are now."""
+    columns = [name for name in REPORTS.columns if FIRST.get(name, 1) <= version]
+    open_database(Settings(database=address), write=True).close()
+    for statement in (
+        "DROP VIEW reports", "DROP VIEW summaries", f"DROP TABLE {STORED_SUMMARIES}",
+        f"ALTER TABLE {STORED_REPORTS} ADD COLUMN summary Nullable(String)",
+        f"CREATE VIEW reports AS SELECT {', '.join(columns)}, summary FROM {STORED_REPORTS} FINAL",
+        *(["ALTER TABLE stored_reports DROP COLUMN indication"] if version < FIRST["indication"] else []),
+        "TRUNCATE TABLE schema_version", f"INSERT INTO schema_version VALUES ({version})",
+        *(row.replace("INTO reports", f"INTO {STORED_REPORTS}") for row in ROWS if "reports" in row),
+    ):  # fmt: skip
+        execute(address, statement)
+
+
+@pytest.mark.parametrize(("version", "again"), [(2, False), (2, True), (3, False)])
+def test_the_short_questions_of_an_earlier_version_move_to_their_own_table(
+    opened: Open, address: str, version: int, again: bool
 ) -> None:
-    first_version(address)
+    is_clickhouse = address.startswith("chdb:")
+    (earlier_clickhouse if is_clickhouse else earlier)(address, version)
+    with pytest.raises(DatabaseError, match="start `pvstream store`"):
+        list(opened().query("SELECT 1")[1])
+    if again and is_clickhouse:
+        # Ended before its last statement.
+        for statement in (*MIGRATIONS[2], *MIGRATIONS[3][:-1]):
+            execute(address, statement)
+    database = opened(write=True)
+    assert list(database.query("SELECT id, summary, deleted FROM summaries ORDER BY id")[1]) == [
+        ("asked", "short?", False), ("gone", None, True),
+    ]  # fmt: skip
+    assert "summary" not in database.query("SELECT * FROM reports")[0]
+    # The record with the events of the same question is the first that replaces its row.
+    made = replace(
+        report("asked", 4, event(), source="questions", indication="gout"), origin=Origin("questions", 0, 4),
+        releases={"ner": "1" * 12},
+    )  # fmt: skip
+    Follower(Settings(), database).apply([message(5, made)])
+    joined = "reports r JOIN events ON r.id = report_id JOIN summaries s ON s.id = r.id"
+    sql = f"SELECT r.text, indication, pt, summary FROM {joined}"
+    assert list(database.query(sql)[1]) == [(made.text, "gout", "Nausea", "short?")]
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize("address", ["duckdb", "postgresql"], indirect=True)
+def test_tables_of_an_earlier_version_are_brought_up_to_date_and_keep_their_rows(
+    opened: Open, address: str, version: int
+) -> None:
+    earlier(address, version)
     with pytest.raises(DatabaseError, match="start `pvstream store`"):
         list(opened().query("SELECT 1")[1])
     database = opened(write=True)
@@ -84,30 +146,6 @@ def test_a_first_start_that_was_ended_before_it_stated_the_version_is_repeated(
     execute(address, "TRUNCATE TABLE schema_version")
     opened(write=True).close()
     assert execute(address, "SELECT version FROM schema_version") == [(VERSION,)]
-
-
-@pytest.mark.parametrize("address", ["clickhouse"], indirect=True)
-def test_views_of_the_second_version_are_made_anew_and_keep_their_rows(opened: Open, address: str) -> None:
-    database = opened(write=True)
-    Follower(Settings(), database).apply([message(5, report("old", 7, event()))])
-    database.close()
-    columns = ", ".join(name for name in TABLES[0].columns if name != "indication")
-    for statement in (
-        "DROP VIEW reports",
-        "ALTER TABLE stored_reports DROP COLUMN indication",
-        f"CREATE VIEW reports AS SELECT {columns} FROM stored_reports FINAL",
-        "TRUNCATE TABLE schema_version",
-        "INSERT INTO schema_version VALUES (2)",
-    ):
-        execute(address, statement)
-    with pytest.raises(DatabaseError, match="start `pvstream store`"):
-        opened()
-    database = opened(write=True)
-    Follower(Settings(), database).apply([message(6, report("new", 8, event(), indication="gout"))])
-    sql = "SELECT id, indication FROM reports ORDER BY id"
-    assert list(database.query(sql)[1]) == [("new", "gout"), ("old", None)]
-    database.close()
-    assert execute(address, "SELECT max(version) FROM schema_version") == [(VERSION,)]
 
 
 def execute(address: str, sql: str) -> list[tuple[Any, ...]]:
