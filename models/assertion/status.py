@@ -1,7 +1,10 @@
 """The assertion of a mention: by the status that a model gave it, else by the rules.
 
 The head takes what another person has for the writer's in some sentences that say so plainly ("I know someone
-who got lupus from it"), also with a high probability. There the rules decide.
+who got lupus from it"), also with a high probability. There the rules decide. It takes for feared or asked
+about what a question or a warning stands beside ("took it and got a rash. Is it safe?"): there words decide
+that say that it happened. It was taught on posts, which seldom ask: in a question the rules say what else is
+only asked about.
 """
 
 from __future__ import annotations
@@ -15,14 +18,37 @@ SURE = 0.9
 #: Characters before an effect in which the words are that say who has it.
 _REACH = 60
 _SAYS = patterns("experiencer")
+#: Characters behind an effect in which the words are that say that it happened.
+_BEHIND = 100
+_HAPPENED = patterns("happened")
 
 
-def asserted(text: str, mention: Mention, *, clinical: bool = False, sure: float = SURE) -> Assertion:
-    """What `text` states about an effect; `clinical` as in `assertion`, `sure` in place of SURE."""
+def asserted(
+    text: str, mention: Mention, *, clinical: bool = False, asked: bool = False, sure: float = SURE
+) -> Assertion:
+    """What `text` states about an effect; `clinical` as in `assertion`, `sure` in place of SURE. `asked`: the
+    text is a question, in which an effect is hypothetical where the rules find it so, too.
+    """
     if mention.status is None:
         return assertion(text, mention.start, mention.end, clinical=clinical)
     other = mention.status == OTHER or (mention.status == OWN and _is_anothers(text, mention, sure))
-    return Assertion(mention.status == NEGATED, mention.status == HYPOTHETICAL, other)
+    found = assertion(text, mention.start, mention.end) if asked else Assertion()
+    hypothetical = mention.status == HYPOTHETICAL or found.hypothetical
+    if hypothetical and not other:
+        hypothetical = not _has_happened(text, mention)
+    return Assertion(mention.status == NEGATED, hypothetical, other)
+
+
+def _has_happened(text: str, mention: Mention) -> bool:
+    """Whether the words around an effect say that the writer had it."""
+    before = text[max(0, mention.start - _REACH) : mention.start]
+    behind = text[mention.end : mention.end + _BEHIND]
+    if _HAPPENED["confirmed"].search(behind):
+        return True
+    stated = _HAPPENED["stated"].search(before)
+    if stated is None or _HAPPENED["unsure"].search(before[: stated.start()]):
+        return False
+    return assertion(text, mention.start, mention.end) == Assertion()
 
 
 def _is_anothers(text: str, mention: Mention, sure: float) -> bool:
