@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Stage(Generic[In, Out]):
-    """One step of the flow: reads `source`, applies a model, writes `sink`.
+    """One step of the flow: reads `source` and `further`, applies a model, writes `sink`.
 
     `predict` is synchronous, does no I/O and returns one output for each input, in order.
     """
@@ -45,6 +45,22 @@ class Stage(Generic[In, Out]):
     """Updates the stage's own counters with the outputs of a batch, after they are sent."""
     prepare: Callable[[], None] | None = None
     """Loads what `predict` needs beside the model, so that no inference has to, whose time is limited."""
+    further: tuple[Topic[In], ...] = ()
+    """More source topics, with records of the same type."""
+
+    @property
+    def sources(self) -> tuple[Topic[In], ...]:
+        """All that it reads."""
+        return (self.source, *self.further)
+
+    @property
+    def topics(self) -> tuple[Topic[Any], ...]:
+        """All that it needs."""
+        return (*self.sources, *(topic.dead_letters for topic in self.sources), self.sink)
+
+    def source_of(self, record: Inbound) -> Topic[In]:
+        """The topic that a record came from, one of `sources`."""
+        return next((topic for topic in self.further if topic.name == record.topic), self.source)
 
 
 class StageBroken(RuntimeError):
@@ -121,7 +137,7 @@ async def run_stage(stage: Stage[Any, Any], batches: AsyncIterator[Sequence[Inbo
         async with asyncio.TaskGroup() as group:
             await free.acquire()
             async for records in batches:
-                items = [decoded(stage.source, record) for record in records]
+                items = [decoded(stage.source_of(record), record) for record in records]
                 for batch in bounded_batches(items, ports.batch_characters):
                     turn = _Turn()
                     # The model is taken here, in the order of the batches: no batch has an older one than a
@@ -244,7 +260,7 @@ class _Run:
 
     async def _pass_tombstone(self, record: Inbound) -> Awaitable[Any]:
         """Passes the deletion of a report (a key without a value) on to the sink, with its origin."""
-        headers = [*tombstone_headers(self.stage.source, record), *trace_headers(record.headers)]
+        headers = [*tombstone_headers(self.stage.source_of(record), record), *trace_headers(record.headers)]
         delivery = await self.ports.send(self.stage.sink.name, record.key, None, headers)
         metrics.RECORDS.labels(self.stage.name, "tombstone").inc()
         return delivery
@@ -254,7 +270,7 @@ class _Run:
         metrics.RECORDS.labels(self.stage.name, "dead").inc()
         letter = dead_letter(record, self.stage.name, fault, version)
         return await self.ports.send(
-            self.stage.source.dead_letters.name, letter.key, letter.value, letter.headers
+            self.stage.source_of(record).dead_letters.name, letter.key, letter.value, letter.headers
         )
 
     async def _acknowledge(self, records: Sequence[Inbound]) -> None:

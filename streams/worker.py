@@ -118,7 +118,7 @@ class Worker:
         """
         missing = [stage.name for stage in self.stages if stage.name not in self.handles]
         if missing:
-            required = (t for s in self.stages for t in (s.source, s.sink, s.source.dead_letters))
+            required = (topic for stage in self.stages for topic in stage.topics)
             # What the models import takes longer than to ask the broker.
             importing = asyncio.create_task(self._inference.run(partial(import_models, missing)))
             wanted = (topics.RELEASES, *required)

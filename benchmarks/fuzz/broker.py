@@ -25,7 +25,7 @@ from benchmarks.fuzz.records import NOW, draw_pool, fuzzed
 from benchmarks.fuzz.stubs import stub
 from benchmarks.machine import print_and_write, provenance
 from streams import metrics
-from streams.agents.pipeline import FINAL_TOPICS, STAGES
+from streams.agents.pipeline import FINAL_TOPICS, STAGES, final_of, stage_named
 from streams.dead_letters.headers import place_of
 from streams.records import Inbound
 from streams.rollout.handle import Handle
@@ -40,8 +40,8 @@ from training.common.program_help import run_program
 PARTITIONS = 4
 #: Seconds until all records must have come out, and between two looks.
 RUN_SECONDS, LOOK_SECONDS = 900.0, 5.0
-Place = tuple[str, int, int]
-"""Topic, partition and offset of a record on an input topic."""
+Place = tuple[str, str, int, int]
+"""Final topic; and topic, partition and offset of a record on an input topic. A question has two."""
 
 
 class Sent:
@@ -74,10 +74,11 @@ class Sent:
         if error is not None:
             self.refused[f"broker: {error.name()}"] += 1
             return
-        place = (message.topic(), message.partition(), message.offset())
-        self.places.add(place)
-        if message.key() is None and message.value() is None:
-            self.dropped.add(place)
+        for final in FINAL_TOPICS[message.topic()]:
+            place = (final.name, message.topic(), message.partition(), message.offset())
+            self.places.add(place)
+            if message.key() is None and message.value() is None:
+                self.dropped.add(place)
 
 
 def records(n: int, seed: int, examples: int) -> Iterator[tuple[str, Inbound]]:
@@ -92,18 +93,20 @@ def records(n: int, seed: int, examples: int) -> Iterator[tuple[str, Inbound]]:
 def outcomes(bootstrap: str) -> dict[Place, set[str]]:
     """The outcomes of every place that has one, as far as the topics have them now."""
     found: dict[Place, set[str]] = {}
-    for topic in {t.name for t in FINAL_TOPICS.values()}:
+    for topic in {t.name for finals in FINAL_TOPICS.values() for t in finals}:
         for message in processes.read_all(bootstrap, topic):
             outcome = "tombstone" if message.value is None else "output"
-            found.setdefault(_origin(message), set()).add(outcome)
+            found.setdefault((topic, *_origin(message)), set()).add(outcome)
     for source in CONSUMED:
         for message in processes.read_all(bootstrap, source.dead_letters.name):
-            reason = dict(message.headers)["pv-reason"].decode()
-            found.setdefault(_place(source.name, message), set()).add(f"dead: {reason}")
+            headers = dict(message.headers)
+            reason, stage = (headers[name].decode() for name in ("pv-reason", "pv-stage"))
+            place = (final_of(stage_named(stage)).name, *_place(source.name, message))
+            found.setdefault(place, set()).add(f"dead: {reason}")
     return found
 
 
-def _origin(message: Any) -> Place:
+def _origin(message: Any) -> tuple[str, int, int]:
     if message.value is None:
         topic, partition, offset = dict(message.headers)["origin"].decode().split("/")
         return topic, int(partition), int(offset)
@@ -111,7 +114,7 @@ def _origin(message: Any) -> Place:
     return origin["topic"], origin["partition"], origin["offset"]
 
 
-def _place(source: str, letter: Any) -> Place:
+def _place(source: str, letter: Any) -> tuple[str, int, int]:
     """On the input topic, of a dead letter of any stage."""
     if source not in {t.name for t in INPUTS}:
         return _origin(letter)

@@ -37,6 +37,8 @@ from tests.models.tiny import bert as tiny_bert
 from tests.tiny_releases import tiny_release
 from training.common.program_help import run_program
 
+#: Figures of `Found` that are 0 where nothing is missing.
+MISSING = ("lost", "deletions_missing", "other_keys")
 #: Shares of the feeds in what is published.
 SHARES = (0.8, 0.1, 0.1)
 #: Number and rate per second of the happenings (posts, edits, deletions) of the warm-up. OVERLOAD times its
@@ -125,7 +127,8 @@ def verdict(figures: Mapping[str, Any]) -> dict[str, bool]:
     """Whether a run is as it should be; the bounds are FLAT, LAG_SECONDS and LAG_GROWTH."""
     rows = figures["rows"].values()
     lag_growth = figures["lag_seconds_last_third"] - figures["lag_seconds_first_third"]
-    missing = sum(figures[name] for name in ("lost", "deletions_missing", "other_keys", "dead_letters"))
+    names = [*MISSING, *(f"short_questions_{name}" for name in MISSING), "dead_letters"]
+    missing = sum(figures[name] for name in names)
     found = {
         "memory_is_flat": all(max(row["growth"], row["growth of the line"]) < FLAT for row in rows),
         "lag_is_bounded": figures["lag_seconds_p95"] < LAG_SECONDS and lag_growth < LAG_GROWTH,
@@ -137,10 +140,14 @@ def verdict(figures: Mapping[str, Any]) -> dict[str, bool]:
 class Load:
     """The feeds, the running processes and what has come out."""
 
-    def __init__(self, feeds: Sequence[Feed], found: Found, running: dict[str, processes.Running]) -> None:
+    def __init__(
+        self, feeds: Sequence[Feed], found: Found, short: Found, running: dict[str, processes.Running]
+    ) -> None:
+        """`found`: of the events; `short`: of the short questions, whose feed is the last."""
         self.pace = Pace(feeds, SHARES)
         self._feeds = feeds
         self._found = found
+        self._short = short
         self._running = running
 
     def extend(self, happenings: int) -> None:
@@ -184,10 +191,18 @@ class Load:
         expected: dict[str, str | None] = {}
         for feed in self._feeds:
             expected |= feed.expected()
-        return self._found.compared(expected)
+        short = self._short.compared(self._feeds[-1].expected())
+        return self._found.compared(expected) | {f"short_questions_{name}": short[name] for name in MISSING}
 
     async def drained(self) -> None:
-        await self._until(lambda: self.pace.is_over and self._found.records >= self.pace.published)
+        questions = self._feeds[-1].world
+        await self._until(
+            lambda: (
+                self.pace.is_over
+                and self._found.records >= self.pace.published
+                and self._short.records >= questions.published
+            )
+        )
 
     async def _until(self, true: Callable[[], bool]) -> None:
         """Raises AssertionError where a process ends, and TimeoutError."""
@@ -212,9 +227,12 @@ async def run(kafka: LocalKafka, folder: Path, plan: Plan) -> dict[str, Any]:
     lines = [Lines(topic.name, 2 + i, folder) for i, topic in enumerate((SENTENCES, QUESTIONS))]
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(Server(posts.world))
-        found = await stack.enter_async_context(counting(site.settings, EVENTS.name, SUMMARIES.name))
+        found, short = [
+            await stack.enter_async_context(counting(site.settings, topic.name))
+            for topic in (EVENTS, SUMMARIES)
+        ]
         running = await _started(stack, site, _commands(server, lines))
-        load = Load([posts, *lines], found, running)
+        load = Load([posts, *lines], found, short, running)
         await asyncio.to_thread(processes.wait_until, lambda: processes.is_ready(site.port), "ready", 400.0)
         async with asyncio.timeout(DRAIN_SECONDS):
             while not server.connections:  # noqa: ASYNC110

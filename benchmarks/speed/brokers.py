@@ -10,6 +10,7 @@ import asyncio
 import random
 import statistics
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from itertools import zip_longest
@@ -20,7 +21,7 @@ from aiokafka import AIOKafkaProducer
 
 from benchmarks.speed.setup import Setup
 from benchmarks.speed.timing import Timed
-from streams.agents.pipeline import STAGES
+from streams.agents.pipeline import FINAL_TOPICS, STAGES
 from streams.broker.consumer import kafka_consumer, running_client
 from streams.broker.embedded import EmbeddedBroker
 from streams.rollout.handle import Handle
@@ -45,12 +46,15 @@ class Pipeline:
         self._producer = producer
         self._arrived = asyncio.Event()
         self._run, self._sent = f"{time.time_ns():x}-", 0
+        self._awaited: Counter[str] = Counter()
+        """Final records of each id that have not come out."""
 
     async def send(self, line: Line) -> str:
         """Sends a record under a new id; returns the id."""
         topic, value = line
         self._sent += 1
         id_ = f"{self._run}{self._sent}"
+        self._awaited[id_] = len(FINAL_TOPICS[topic])
         record = orjson.dumps(orjson.loads(value) | {"id": id_})
         await self._producer.send(broker_name(self._settings, topic), key=id_.encode(), value=record)
         return id_
@@ -69,8 +73,10 @@ class Pipeline:
         async with running_client(consumer):
             async for message in consumer:
                 if (key := (message.key or b"").decode()).startswith(self._run):
-                    self.done[key] = time.time()
-                    self._arrived.set()
+                    self._awaited[key] -= 1
+                    if self._awaited[key] <= 0:
+                        self.done[key] = time.time()
+                        self._arrived.set()
 
 
 @asynccontextmanager

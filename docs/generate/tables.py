@@ -110,10 +110,11 @@ def _default(field: FieldInfo) -> str:
 
 def topics_table() -> list[str]:
     """One row for each topic but those of dead letters and shadows, which have one row together."""
-    sources: dict[str, list[str]] = {stage.source.name: [] for stage in STAGES}
+    sources: dict[str, list[str]] = {source.name: [] for stage in STAGES for source in stage.sources}
     sinks: dict[str, list[str]] = {}
     for stage in STAGES:
-        sources[stage.source.name].append(stage.name)
+        for source in stage.sources:
+            sources[source.name].append(stage.name)
         sinks.setdefault(stage.sink.name, []).append(stage.name)
     rows = []
     for topic in TOPICS:

@@ -28,7 +28,7 @@ class Annotator:
 
     @classmethod
     def of_models(cls, topic: str, *models: Any) -> Annotator:
-        """Makes one of models that are no releases, in the order of the stages."""
+        """Makes one of models that are no releases, in the order of the stages to its first results."""
         stages = stages_from(topic)
         loaded = [
             Loaded(s.name, NO_RELEASE, "", m, ([], [], 0.0)) for s, m in zip(stages, models, strict=True)
@@ -41,7 +41,8 @@ class Annotator:
         return {stage.name: loaded.version for stage, loaded in self.steps}
 
     def predict(self, texts: Iterable[str | Mapping[str, Any] | Report]) -> list[Any]:
-        """A record for each text, in order: a `CodedReport` of a post or sentence, a `Summary` of a question.
+        """A record for each text, in order: a `CodedReport` of a post or sentence, a `Summary` of a question
+        unless its events are asked for.
 
         A text may also be an object with the fields of the input topic (`id`, `text`, `drug`, `indication`,
         `created_at`, ...), and needs no id: that is then its number. Raises BadRecord for what is no input,

@@ -1,4 +1,4 @@
-"""posts -> mentions: tags drugs, adverse events, indications, withdrawal and other symptoms."""
+"""posts, questions -> mentions: tags drugs, adverse events, indications, withdrawal and other symptoms."""
 
 from __future__ import annotations
 

@@ -9,10 +9,11 @@ from models.assertion.status import asserted
 from models.drugs.suspects import Suspects
 from models.normalization.queries import query_of
 from models.text import readable
-from models.types import CODED_LABELS, Coding, Query, TaggedText
+from models.types import CODED_LABELS, DRUG, Coding, Query, TaggedText
 from streams.records import CodedEvent, CodedReport, TaggedReport, extend
+from streams.topics import QUESTIONS
 
-#: The stage of clinical sentences; posts come from another one.
+#: The stage of clinical sentences; posts and questions come from another one.
 _RELATION = "relation"
 
 
@@ -26,7 +27,7 @@ def predict(model: Coder, reports: Sequence[TaggedReport]) -> list[CodedReport]:
     All mentions of the batch are coded in one call. Every event keeps its candidates, also a NIL one.
     """
     texts = [readable(r.text) for r in reports]
-    effects = [[i for i, m in enumerate(r.mentions) if m.label in CODED_LABELS] for r in reports]
+    effects = [_effects(r) for r in reports]
     read = list(zip(texts, reports, effects, strict=True))
     queries = [
         query_of(text, r.mentions[i], r.mentions, r.expansions) for text, r, numbers in read for i in numbers
@@ -37,14 +38,24 @@ def predict(model: Coder, reports: Sequence[TaggedReport]) -> list[CodedReport]:
     ]
 
 
+def _effects(report: TaggedReport) -> list[int]:
+    """Positions of the mentions that are coded. A question that names no medicine has none: of 60 such
+    questions with effects that were read, 59 asked about an illness.
+    """
+    names_drug = report.stated_drugs or any(m.label == DRUG for m in report.mentions)
+    if report.source == QUESTIONS.name and not names_drug:
+        return []
+    return [i for i, m in enumerate(report.mentions) if m.label in CODED_LABELS]
+
+
 def _events(
     text: str, report: TaggedReport, effects: Sequence[int], codings: Iterator[Coding]
 ) -> Iterator[CodedEvent]:
-    clinical = _RELATION in report.releases
+    clinical, asked = _RELATION in report.releases, report.source == QUESTIONS.name
     tagged = TaggedText(report.mentions, report.relations)
     suspects = Suspects(
         text, tagged, expansions=report.expansions, stated=report.stated_drugs, clinical=clinical
     )
     for effect in effects:
-        state = asserted(text, report.mentions[effect], clinical=clinical)
+        state = asserted(text, report.mentions[effect], clinical=clinical, asked=asked)
         yield CodedEvent.of(effect, suspects.of(effect), next(codings), state)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -40,15 +40,19 @@ def _count_events(outputs: Sequence[CodedReport]) -> None:
 
 
 STAGES: tuple[Stage[Any, Any], ...] = (
-    Stage("ner", POSTS, MENTIONS, ner.predict, partial(_count_mentions, "ner"), language.load),
+    Stage("ner", POSTS, MENTIONS, ner.predict, partial(_count_mentions, "ner"), language.load, (QUESTIONS,)),
     Stage("acronym", SENTENCES, EXPANDED, acronym.predict),
     Stage("relation", EXPANDED, MENTIONS, relation.predict, partial(_count_mentions, "relation")),
     Stage("normalization", MENTIONS, EVENTS, normalization.predict, _count_events),
     Stage("summarization", QUESTIONS, SUMMARIES, summarization.predict),
 )
 
-#: Input topic to the topic of its final records.
-FINAL_TOPICS: dict[str, Topic[Any]] = {POSTS.name: EVENTS, SENTENCES.name: EVENTS, QUESTIONS.name: SUMMARIES}
+#: Input topic to the topics of its final records, first the one that is meant where none is named.
+FINAL_TOPICS: dict[str, tuple[Topic[Any], ...]] = {
+    POSTS.name: (EVENTS,),
+    SENTENCES.name: (EVENTS,),
+    QUESTIONS.name: (SUMMARIES, EVENTS),
+}
 
 
 def stage_named(name: str) -> Stage[Any, Any]:
@@ -59,13 +63,29 @@ def stage_named(name: str) -> Stage[Any, Any]:
     raise KeyError(f"no stage {name!r}; the stages are {', '.join(s.name for s in STAGES)}")
 
 
-def stages_from(topic: str) -> tuple[Stage[Any, Any], ...]:
-    """The stages that records of a topic pass, in order; raises TopicsError where no stage reads it."""
-    by_source = {stage.source.name: stage for stage in STAGES}
-    passed: list[Stage[Any, Any]] = []
-    while topic in by_source:
-        passed.append(by_source[topic])
-        topic = passed[-1].sink.name
-    if not passed:
-        raise TopicsError(f"no stage reads {topic}; there are {', '.join(by_source)}")
-    return tuple(passed)
+def stages_from(topic: str, results: str | None = None) -> tuple[Stage[Any, Any], ...]:
+    """The stages that records of a topic pass until they are records of the topic `results`, in order.
+
+    Raises TopicsError where no stage reads the topic, or none of these records ever come to `results`.
+    """
+    ways = {way[-1].sink.name: way for way in _ways(topic)}
+    if not ways:
+        read = dict.fromkeys(source.name for stage in STAGES for source in stage.sources)
+        raise TopicsError(f"no stage reads {topic}; there are {', '.join(read)}")
+    results = results or FINAL_TOPICS.get(topic, (EVENTS,))[0].name
+    if results not in ways:
+        raise TopicsError(f"records of {topic} give no {results}, but {', '.join(ways)}")
+    return ways[results]
+
+
+def final_of(stage: Stage[Any, Any]) -> Topic[Any]:
+    """The topic of the final records that are made of the outputs of a stage."""
+    return next((way[-1].sink for way in _ways(stage.sink.name)), stage.sink)
+
+
+def _ways(topic: str) -> Iterator[tuple[Stage[Any, Any], ...]]:
+    """Each way of records of a topic through the stages to their end."""
+    for stage in STAGES:
+        if any(source.name == topic for source in stage.sources):
+            for way in tuple(_ways(stage.sink.name)) or ((),):
+                yield (stage, *way)

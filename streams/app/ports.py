@@ -75,6 +75,8 @@ class FaustPorts:
         """That of the group in which the deaths were read last."""
         self._drift = Drift(progress.stage, settings.drift_sample, inference.run)
         self.handle: Handle
+        self.measured = ""
+        """The topic whose records are compared with the reference of the model."""
 
     def snapshot(self) -> Loaded:
         return self.handle.current
@@ -118,7 +120,8 @@ class FaustPorts:
     def observe(self, done: Sequence[Item]) -> None:
         if self.handle.shadow is not None:
             self.handle.shadow.offer(done)
-        self._drift.offer(done, self.handle.current)
+        # Others than of the first source are not what the reference was made of.
+        self._drift.offer([p for p in done if p.record.topic == self.measured], self.handle.current)
 
     async def batches(self, size: int, wait: float) -> AsyncIterator[Sequence[Inbound]]:
         """Batches of up to `size` source records, each after at most `wait` seconds and an admission to

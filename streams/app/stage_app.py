@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -20,7 +20,7 @@ from streams.monitoring.progress import Progress
 from streams.rollout.handle import Handle
 from streams.settings import Settings
 from streams.stage import Stage, run_stage
-from streams.topics import broker_name, group_id
+from streams.topics import broker_name, group_id, table_name
 
 
 class _App(faust.App):
@@ -45,7 +45,7 @@ class StageApp:
         """`handle` waits until the model is loaded; the stage joins its group before that."""
         self.stage = stage
         self.progress = progress
-        self.dead_letters = stage.source.dead_letters.name
+        self.dead_letters: Sequence[str] = tuple(topic.dead_letters.name for topic in stage.sources)
         self.assigned = False
         """Whether the consumer group has assigned partitions (possibly none) since it last revoked them."""
         self.agent_failed: BaseException | None = None
@@ -62,11 +62,12 @@ class StageApp:
         self._settings = settings
         self._handle = handle
         self._ports = FaustPorts(self.app, self.app.records, inference, progress, settings)
-        self._source = broker_name(settings, stage.source.name)
-        source = self.app.topic(
-            self._source, key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw"
+        self._ports.measured = stage.source.name
+        self._sources = tuple(broker_name(settings, topic.name) for topic in stage.sources)
+        sources = self.app.topic(
+            *self._sources, key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw"
         )
-        self.app.agent(source, name=f"pv-{stage.name}", concurrency=1)(self._agent)
+        self.app.agent(sources, name=f"pv-{stage.name}", concurrency=1)(self._agent)
         self.app.on_partitions_assigned.connect(self._on_assigned)  # type: ignore[arg-type]
         self.app.on_partitions_revoked.connect(self._on_revoked)  # type: ignore[arg-type]
 
@@ -81,7 +82,7 @@ class StageApp:
             raise
 
     async def _on_assigned(self, _app: Any, assigned: Any, /, **_: Any) -> None:
-        partitions = [tp for tp in assigned if tp.topic == self._source]
+        partitions = [tp for tp in assigned if tp.topic in self._sources]
         self.assigned, self._assigned_at = True, time.monotonic()
         metrics.REBALANCES.labels(self.stage.name).inc()
         metrics.ASSIGNED.labels(self.stage.name).set(len(partitions))
@@ -93,13 +94,13 @@ class StageApp:
             # From now on another worker reports the lag of this partition.
             for gauge in (metrics.LAG, metrics.LAG_SECONDS):
                 with suppress(KeyError):
-                    gauge.remove(self.stage.name, self.stage.source.name, tp.partition)
+                    gauge.remove(self.stage.name, table_name(self._settings, tp.topic), tp.partition)
 
     def _seconds_since_assignment(self) -> float:
         return time.monotonic() - self._assigned_at if self.assigned else 0.0
 
     def acknowledged(self) -> dict[TopicPartition, int]:
-        """For each assigned partition of the source the offset behind the records whose acknowledgement is
+        """For each assigned partition of the sources the offset behind the records whose acknowledgement is
         committed; 0 where there is none.
         """
         consumer: Any = self.app._consumer
@@ -109,7 +110,7 @@ class StageApp:
             TopicPartition(*tp): consumer._committed_offset.get(tp) or 0
             for tp in consumer.assignment()
             # Faust adds a partition there when it has read the committed offset.
-            if tp.topic == self._source and tp in consumer._read_offset
+            if tp.topic in self._sources and tp in consumer._read_offset
         }
 
     def has_read_all(self, tp: TopicPartition, end: int) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from streams.cli.arguments import RESULTS, chosen_releases, stages_of
 from streams.cli.files import check_writable
 from streams.cli.groups import RUN, example
 from streams.cli.input import COLUMN, DAY_FIRST, ENCODING, FORMATS, REJECTED, HowToRead, how_to_read, notes
@@ -31,6 +32,7 @@ def annotate(
     topic: Annotated[
         Literal["posts", "sentences", "questions"], typer.Option(help="what the texts are")
     ] = "posts",
+    results: RESULTS = None,
     form: Annotated[
         Literal["jsonl", "csv", "parquet"],
         typer.Option("--format", help="jsonl: a record for each text; csv, parquet: a row for each event"),
@@ -50,19 +52,18 @@ def annotate(
 
     A text that cannot be read, or that a model fails on, is refused and counted; the exit code is then 1.
     """
-    from streams.cli.arguments import chosen_releases
-
     _check(file, form, output)
     chosen = chosen_releases(release or ())
     reading = how_to_read(column, encoding, day_first, rejected)
     settings = read_settings()
     from streams.cli.annotated_output import writing
-    from streams.library import load, stages_from
+    from streams.library import load
 
-    if other := chosen.keys() - {stage.name for stage in stages_from(topic)}:
+    stages = stages_of(topic, results)
+    if other := chosen.keys() - {stage.name for stage in stages}:
         raise typer.BadParameter(f"{min(other)} does not read {topic}", param_hint="--release")
-    run = _Run(load(topic, releases=chosen, settings=settings), reading, limit)
-    with writing(output, form, topic) as write:
+    run = _Run(load(topic, results=results, releases=chosen, settings=settings), reading, limit)
+    with writing(output, form, stages[-1].sink.name) as write:
         for records in run.records(file):
             write(records)
     raise typer.Exit(run.summarize())

@@ -22,6 +22,7 @@ from streams.store.csv_line import csv_line, no_formula
 from streams.store.duckdb_file import insert
 from streams.store.rows import Rows
 from streams.store.tables import EVENTS, Table
+from streams.topics import SUMMARIES
 
 Format = Literal["jsonl", "csv", "parquet"]
 #: A row for each event, with the columns of the table of events of the store but those of its reviews; ids of
@@ -36,19 +37,19 @@ Write = Callable[[Sequence[Report]], None]
 
 
 @contextmanager
-def writing(path: Path | None, form: Format, topic: str) -> Iterator[Write]:
-    """A function that writes records to a file, or to standard output, which Parquet cannot go to. A file has
-    its name when it is whole.
+def writing(path: Path | None, form: Format, results: str) -> Iterator[Write]:
+    """A function that writes records of the topic `results` to a file, or to standard output, which Parquet
+    cannot go to. A file has its name when it is whole.
     """
     if path is None:
-        with _writer(sys.stdout.buffer, form, topic) as write:
+        with _writer(sys.stdout.buffer, form, results) as write:
             yield write
         sys.stdout.buffer.flush()
         return
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
         new = Path(file.name)
         try:
-            with _writer(file, form, topic) as write:
+            with _writer(file, form, results) as write:
                 yield write
             file.flush()
             new.chmod(0o666 & ~_umask())
@@ -60,11 +61,11 @@ def writing(path: Path | None, form: Format, topic: str) -> Iterator[Write]:
 
 
 @contextmanager
-def _writer(file: IO[bytes], form: Format, topic: str) -> Iterator[Write]:
+def _writer(file: IO[bytes], form: Format, results: str) -> Iterator[Write]:
     if form == "jsonl":
         yield partial(_write_json, file)
         return
-    table = _SUMMARIES if topic == "questions" else _EVENTS
+    table = _SUMMARIES if results == SUMMARIES.name else _EVENTS
     if form == "csv":
         file.write(csv_line(table.columns).encode())
         yield partial(_write_csv, file, table)

@@ -5,17 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from models.types import TASKS
 
 if TYPE_CHECKING:
+    from streams.stage import Stage
     from streams.topics import Topic
 
 #: Bounds of the options that count something, and of those that are seconds: what loops and timers can take.
 MOST, MOST_SECONDS = 1_000_000_000, 366 * 86_400
+RESULTS = Annotated[
+    Literal["events", "summaries"] | None,
+    typer.Option(help="of questions the events or, by default, the short questions (summaries)"),
+]
 
 
 def check_task(task: str, tasks: Sequence[str] = TASKS) -> None:
@@ -31,6 +36,18 @@ def known_topic(name: str) -> Topic[Any]:
         return by_name(name)
     except TopicsError as error:
         raise typer.BadParameter(str(error), param_hint="TOPIC") from None
+
+
+def stages_of(topic: str, results: str | None) -> Sequence[Stage[Any, Any]]:
+    """The stages from a topic to that of the results that are asked for."""
+    from streams.agents.pipeline import stages_from
+    from streams.topics import TopicsError
+
+    known_topic(topic)
+    try:
+        return stages_from(topic, results)
+    except TopicsError as error:
+        raise typer.BadParameter(str(error), param_hint="TOPIC" if results is None else "--results") from None
 
 
 def check_dead_topic(name: str) -> None:

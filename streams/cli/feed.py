@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
-from streams.agents.pipeline import FINAL_TOPICS, STAGES
+from streams.agents.pipeline import FINAL_TOPICS, STAGES, final_of
 from streams.broker.consumer import kafka_consumer, running_client
 from streams.broker.embedded import PARTITION_BYTES, PARTITIONS
 from streams.codec import decode, encode
@@ -27,6 +27,8 @@ MAX_IN_FLIGHT = PARTITION_BYTES * PARTITIONS // 2
 #: Seconds without any output after which a sender gives up waiting.
 STALL_SECONDS = 120.0
 SINKS: dict[str, Topic[Any]] = {s.sink.name: s.sink for s in STAGES}
+#: All topics of final records.
+FINAL = frozenset(topic.name for finals in FINAL_TOPICS.values() for topic in finals)
 #: Topic of dead letters to the topic they were read from.
 DEAD: dict[str, str] = {t.dead_letters.name: t.name for t in CONSUMED}
 
@@ -60,6 +62,8 @@ class Tally:
     _sent: set[tuple[str, str]] = field(default_factory=set)
     _pending: dict[tuple[str, str], int] = field(default_factory=dict)
     """Estimated bytes of each report that has not come out."""
+    _awaited: dict[tuple[str, str], set[str]] = field(default_factory=dict)
+    """Its final topics that it has not reached."""
     _record_ids: set[str] = field(default_factory=set)
 
     def was_sent(self, topic: str, id_: str) -> bool:
@@ -71,29 +75,41 @@ class Tally:
         self._sent.add((topic, id_))
         self.in_flight += size * GROWTH - self._pending.get((topic, id_), 0)
         self._pending[topic, id_] = size * GROWTH
+        self._awaited[topic, id_] = {final.name for final in FINAL_TOPICS[topic]}
 
     def count_arrival(self, arrival: Arrival) -> None:
         """Counts a record or a dead letter that came out of a stage."""
         self.progressed.set()
         if arrival.record is None:
             self.dead_letters.append({"topic": arrival.topic, "id": arrival.key, **arrival.headers})
-            self._finish(arrival)
+            self._finish(arrival, _not_reached(arrival))
             return
         self.outputs[arrival.topic] += 1
         self.releases.update(arrival.record.releases)
         if arrival.record.record_id in self._record_ids:
             self.duplicated.append(arrival.record.record_id)
         self._record_ids.add(arrival.record.record_id)
-        if arrival.source in FINAL_TOPICS and FINAL_TOPICS[arrival.source].name == arrival.topic:
-            self._finish(arrival)
+        self._finish(arrival, {arrival.topic})
 
     @property
     def missing(self) -> list[str]:
-        """`topic/id` of each report that has neither reached its final topic nor become a dead letter."""
+        """`topic/id` of each report that has neither reached its final topics nor become a dead letter."""
         return [f"{topic}/{id_}" for topic, id_ in self._pending]
 
-    def _finish(self, arrival: Arrival) -> None:
-        self.in_flight -= self._pending.pop((arrival.source, arrival.key), 0)
+    def _finish(self, arrival: Arrival, topics: Collection[str]) -> None:
+        """Waits for the report on these topics no more."""
+        report = arrival.source, arrival.key
+        awaited = self._awaited.get(report, set())
+        awaited.difference_update(topics)
+        if not awaited:
+            self._awaited.pop(report, None)
+            self.in_flight -= self._pending.pop(report, 0)
+
+
+def _not_reached(letter: Arrival) -> Collection[str]:
+    """The final topics that the report of a dead letter does not reach: what is behind the stage of it."""
+    behind = {final_of(s).name for s in STAGES if s.name == letter.headers.get("pv-stage")}
+    return behind or FINAL
 
 
 async def arrivals(settings: Settings) -> AsyncIterator[Arrival]:

@@ -11,7 +11,15 @@ import orjson
 import typer
 from rich.table import Table
 
-from streams.cli.arguments import MOST, check_dead_topic, chosen_releases, known_topic, version_or_path
+from streams.cli.arguments import (
+    MOST,
+    RESULTS,
+    check_dead_topic,
+    chosen_releases,
+    known_topic,
+    stages_of,
+    version_or_path,
+)
 from streams.cli.files import check_writable, write_whole
 from streams.cli.groups import MODELS, OPERATE, example
 from streams.cli.terminal import broker_settings, out, progress_bar
@@ -66,6 +74,7 @@ def replay(
     topic: Annotated[str, typer.Argument(help="a topic that a stage reads")],
     start: FROM = "beginning",
     stop: TO = "end",
+    results: RESULTS = None,
     release: RELEASES = None,
     compare: COMPARED = None,
     against: GOLD = None,
@@ -82,13 +91,13 @@ def replay(
     from streams.codec import encode
     from streams.replay.report import facts, table
 
-    known_topic(topic)
+    stages_of(topic, results)
     check_writable(output=output, html=html, json=json)
     if into is not None:
         asyncio.run(check_target(into))
     gold = _read_gold(against) if against else None
     first, second = chosen_releases(release or ()), chosen_releases(compare or ())
-    comparison = asyncio.run(run_replays(Range(topic, start, stop), first, second, gold))
+    comparison = asyncio.run(run_replays(Range(topic, start, stop, results), first, second, gold))
     records = comparison.base.result.outputs
     if output is not None:
         write_whole(output, b"".join(encode(r) + b"\n" for r in records))
@@ -178,8 +187,9 @@ def skip(
         stage = stage_named(group)
     except KeyError as error:
         raise typer.BadParameter(str(error.args[0]), param_hint="--group") from None
-    if stage.source != source:
-        raise typer.BadParameter(f"the stage {group} reads {stage.source.name}, not {topic}")
+    if source not in stage.sources:
+        names = ", ".join(read.name for read in stage.sources)
+        raise typer.BadParameter(f"the stage {group} reads {names}, not {topic}")
     was_read = asyncio.run(step_over(settings, source, partition, offset, group))
     how = "" if was_read else ", without key and value: it could not be read"
     out.print(

@@ -37,11 +37,12 @@ Releases = Mapping[str, str | Path]
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A topic and the bounds that the user gave."""
+    """A topic and the bounds that the user gave, and the topic of the records that are made."""
 
     topic: str
     start: str
     stop: str
+    results: str | None = None
 
 
 async def run_replays(range_: Range, first: Releases, second: Releases, gold: Gold | None) -> Comparison:
@@ -52,18 +53,18 @@ async def run_replays(range_: Range, first: Releases, second: Releases, gold: Go
     """
     settings = broker_settings()
     topic = topics.by_name(range_.topic)
-    tasks = [s.name for s in stages_from(topic.name)]
+    tasks = [s.name for s in stages_from(topic.name, range_.results)]
     if unused := sorted((first.keys() | second.keys()) - set(tasks)):
         raise typer.BadParameter(
             f"no record of {topic.name} reaches {', '.join(unused)}; tasks: {', '.join(tasks)}"
         )
     records = await _read(range_, topic, settings)
     models = await _models(tasks, first, settings)
-    base = await _chain(records, topic, models, settings, "replaying")
+    base = await _chain(records, range_, models, settings, "replaying")
     other = None
     if second:
         models |= await _models(list(second), second, settings)
-        other = await _chain(records, topic, models, settings, "comparing")
+        other = await _chain(records, range_, models, settings, "comparing")
     return compare(Source(range_.topic, range_.start, range_.stop, len(records)), base, other, gold)
 
 
@@ -109,12 +110,12 @@ async def _models(tasks: Sequence[str], chosen: Releases, settings: Settings) ->
 
 
 async def _chain(
-    records: list[Inbound], topic: Topic[Any], models: dict[str, Loaded], settings: Settings, description: str
+    records: list[Inbound], range_: Range, models: dict[str, Loaded], settings: Settings, description: str
 ) -> Chain:
     versions = {task: model.version for task, model in models.items()}
     with progress_bar(description) as progress:
         result = await run_chain(
-            records, topic, models, settings.batch, progress,
+            records, topics.by_name(range_.topic), models, settings.batch, progress, results=range_.results,
             max_output_bytes=settings.max_output_bytes, keep_text=settings.keep_text,
         )  # fmt: skip
     return Chain(versions, result)

@@ -17,7 +17,7 @@ from typing import Any, get_args
 from aiokafka import AIOKafkaProducer, TopicPartition
 
 from streams.broker.consumer import kafka_consumer, running_client
-from streams.broker.deletions import Deletions, read_deletions
+from streams.broker.deletions import Deletions, Place, read_deletions
 from streams.broker.ranges import Progress, read_between, read_chunks
 from streams.dead_letters.headers import (
     ATTEMPTS,
@@ -61,7 +61,7 @@ class Redriven:
     exhausted: int
     """Not sent: the number of attempts is used up."""
     skipped: int
-    """Not sent: another reason, or sent back by an earlier run."""
+    """Not sent: another reason, or sent back before; by this run too, as the letter of another stage."""
     too_large: int = 0
     """Not sent: the value was cut when the letter was written, or the message would exceed the limit of the
     topic.
@@ -187,6 +187,8 @@ class _Run:
         self._producer = producer
         self._limit = limit
         self._max_attempts = max_attempts
+        self._stages: dict[Place, bytes | None] = {}
+        """Of each record that was sent, by its place, the stage of the letter."""
 
     async def send_all(
         self,
@@ -255,8 +257,17 @@ class _Run:
             self.outdated += 1
         else:
             sent.take(tp, letter.offset)
-            return True
+            if not self._is_of_another_stage(letter):
+                return True
+            self.skipped += 1
         return False
+
+    def _is_of_another_stage(self, letter: Any) -> bool:
+        """Whether this run has sent the same record, which two stages of a topic could not process. They read
+        what is sent back both, so twice as many letters would come back each time.
+        """
+        place, stage = place_of(letter.headers), dict(letter.headers).get("pv-stage")
+        return place is not None and self._stages.setdefault(place, stage) != stage
 
     @property
     def _takes_left(self) -> bool:

@@ -40,8 +40,10 @@ class Reader(Protocol):
     """A stage that reads partitions."""
 
     progress: Progress
-    dead_letters: str
-    """The name of its dead-letter topic."""
+
+    @property
+    def dead_letters(self) -> Sequence[str]:
+        """The names of its dead-letter topics."""
 
     def acknowledged(self) -> Mapping[TopicPartition, int]:
         """For each assigned partition the offset behind the acknowledged records; 0 without any."""
@@ -106,7 +108,7 @@ class LagWatch:
                     await self._ask(consumer)
                     if time.monotonic() >= backlog_at:
                         backlog_at = time.monotonic() + BACKLOG_SECONDS
-                        names = [r.dead_letters for r in self._readers]
+                        names = sorted({name for r in self._readers for name in r.dead_letters})
                         waiting = await dead_letters_waiting(self._settings, consumer, admin, names)
                         for topic, n in waiting.items():
                             metrics.WAITING.labels(topic).set(n)

@@ -23,6 +23,7 @@ from streams.monitoring.workers import WorkerStatus, ask_workers
 from streams.records import SHADOW
 from streams.rollout.announcements import read_announcements
 from streams.settings import Settings
+from streams.stage import Stage
 from streams.topics import TopicsError, broker_name, group_id
 
 State = Literal["ok", "rebalancing", "stalled", "no worker"]
@@ -47,6 +48,7 @@ class StageStatus:
 
     stage: str
     source: str
+    """The topic that it reads; of several, with commas between them."""
     state: State
     members: list[Member]
     lag_records: int
@@ -112,9 +114,9 @@ def _dead() -> list[topics.Topic[Any]]:
 
 async def _stages(settings: Settings, consumer: Any, admin: Any, patience: float) -> list[StageStatus]:
     announced = await read_announcements(settings)
-    positions = {s.name: await _position(settings, s.name, s.source.name, consumer, admin) for s in STAGES}
+    positions = {s.name: await _position(settings, s, consumer, admin) for s in STAGES}
     ages = await _ages(consumer, positions.values())
-    groups = {s.name: await _members(settings, s.name, s.source.name, admin) for s in STAGES}
+    groups = {s.name: await _members(settings, s, admin) for s in STAGES}
     lagging = {name: p for name, p in positions.items() if p.waiting() and groups[name][1]}
     stalled = await _stalled(settings, admin, lagging, patience)
     found = []
@@ -127,7 +129,7 @@ async def _stages(settings: Settings, consumer: Any, admin: Any, patience: float
         state = "no worker" if not members else "stalled" if name in stalled else state
         found.append(
             StageStatus(
-                name, stage.source.name, state, members,
+                name, ", ".join(topic.name for topic in stage.sources), state, members,
                 lag_records=sum(position.ends[tp] - start for tp, start in position.waiting().items()),
                 lag_seconds=max(known, default=None) if position.waiting() else 0.0,
                 release=release.version if release else bundled(name).name,
@@ -138,11 +140,11 @@ async def _stages(settings: Settings, consumer: Any, admin: Any, patience: float
     return found
 
 
-async def _position(settings: Settings, stage: str, source: str, consumer: Any, admin: Any) -> _Position:
-    (described,) = await admin.describe_topics([broker_name(settings, source)])
-    partitions = [TopicPartition(described["topic"], p["partition"]) for p in described["partitions"]]
+async def _position(settings: Settings, stage: Stage[Any, Any], consumer: Any, admin: Any) -> _Position:
+    described = await admin.describe_topics([broker_name(settings, topic.name) for topic in stage.sources])
+    partitions = [TopicPartition(t["topic"], p["partition"]) for t in described for p in t["partitions"]]
     first, ends = await consumer.beginning_offsets(partitions), await consumer.end_offsets(partitions)
-    committed = await committed_offsets(admin, group_id(settings, stage), partitions)
+    committed = await committed_offsets(admin, group_id(settings, stage.name), partitions)
     return _Position({tp: max(first[tp], committed[tp]) for tp in partitions}, dict(ends))
 
 
@@ -160,12 +162,14 @@ async def _ages(consumer: Any, positions: Iterable[_Position]) -> dict[TopicPart
     return {tp: one.age(starts[tp]) for tp, one in oldest.items() if one.timestamp > 0}
 
 
-async def _members(settings: Settings, stage: str, source: str, admin: Any) -> tuple[str, list[Member]]:
-    """The state of a stage's consumer group, and its members with their partitions of the source."""
-    state, members = await describe_group(admin, group_id(settings, stage))
-    name = broker_name(settings, source)
+async def _members(settings: Settings, stage: Stage[Any, Any], admin: Any) -> tuple[str, list[Member]]:
+    """The state of a stage's consumer group, and its members with their partitions of the sources; a member
+    mostly has the same ones of each.
+    """
+    state, members = await describe_group(admin, group_id(settings, stage.name))
+    names = {broker_name(settings, topic.name) for topic in stage.sources}
     return state, [
-        Member(m.member_id, m.host, tuple(sorted(tp.partition for tp in m.partitions if tp.topic == name)))
+        Member(m.member_id, m.host, tuple(sorted({tp.partition for tp in m.partitions if tp.topic in names})))
         for m in members
     ]
 

@@ -266,7 +266,9 @@ class CodedEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodedReport(TaggedReport):
-    """The final record of a post or a sentence; spans are of the text also where that was dropped."""
+    """The final record of a post or a sentence, and of a question beside its `Summary`; spans are of the text
+    also where that was dropped.
+    """
 
     text: KeptText
     events: Annotated[tuple[CodedEvent, ...], FailFast()] = ()
@@ -279,7 +281,7 @@ class CodedReport(TaggedReport):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary(Report):
-    """The final record of a question."""
+    """The short form of a question, final too."""
 
     text: KeptText
     summary: ShortQuestion

@@ -57,17 +57,18 @@ async def run_chain(  # noqa: PLR0913  all that a replay depends on
     batch: int,
     progress: Progress,
     *,
+    results: str | None = None,
     max_output_bytes: int = 1_000_000,
     keep_text: bool = False,
 ) -> ReplayResult:
-    """Runs records of `topic` through every stage after it, in batches of `batch` records by position.
-    Tombstones and records without key and value give no output.
+    """Runs records of `topic` through every stage up to the topic `results`, in batches of `batch` records by
+    position. Tombstones and records without key and value give no output.
 
-    `models`: stage to model. The same records and releases give equal outputs. Raises TopicsError where no
-    stage reads the topic, KeyError where a stage has no model, StageBroken where a model fails its canary
+    `models`: stage to model. The same records and releases give equal outputs. Raises TopicsError as
+    `stages_from`, KeyError where a stage has no model, StageBroken where a model fails its canary
     check.
     """
-    stages = stages_from(topic.name)
+    stages = stages_from(topic.name, results)
     records = [r for r in records if r.key is not None or r.value is not None]
     if missing := [s.name for s in stages if s.name not in models]:
         raise KeyError(f"no release for {', '.join(missing)}")
@@ -158,6 +159,6 @@ def _split(
             continue
         texts = {name: (text or b"").decode(errors="replace") for name, text in headers}
         name = (record.key or b"").decode(errors="replace")
-        place = (stage.source.name, record.partition, record.offset)
+        place = (stage.source_of(record).name, record.partition, record.offset)
         dead.append(DeadLetter(name, *place, stage.name, texts["pv-reason"], texts["pv-detail"]))
     return outputs, dead

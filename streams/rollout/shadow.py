@@ -184,7 +184,8 @@ class Shadow:
         sends = {id(p): (o.id.encode(), value, trace_headers(p.record.headers)) for p, o, value in kept}
         for p in batch:
             if p.report is None:
-                sends[id(p)] = p.record.key, None, tombstone_headers(self._stage.source, p.record)
+                source = self._stage.source_of(p.record)
+                sends[id(p)] = p.record.key, None, tombstone_headers(source, p.record)
         await self._send(producer, [sends[id(p)] for p in batch if id(p) in sends])
         agreed = sum(decisions(o) == decisions(p.output) for p, o, _ in kept)
         self._count("failed", len(outputs) - len(kept))

@@ -8,13 +8,14 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from models.drugs import BUNDLED
+from streams.agents.pipeline import FINAL_TOPICS
 from streams.pipe import standard_input
 from streams.settings import Settings
 from streams.sources.protocols import bluesky, mastodon, ndjson, rss, x, x_compliance, x_rules
 from streams.sources.protocols.feed_reader import FeedReader
 from streams.sources.source import Source, SourceFailed
 from streams.sources.sweep import HOUR, LEAST, Sweep, kept_on
-from streams.topics import EVENTS, QUESTIONS, SUMMARIES, Topic, by_name
+from streams.topics import Topic, by_name
 
 NAMES = ("bluesky", "x", "mastodon", "rss", "ndjson")
 #: X's terms give 24 hours for a deletion, and a job itself may take hours.
@@ -147,7 +148,7 @@ def _addresses(source: str, given: Sequence[str], *schemes: str) -> Sequence[str
 
 def _kept(topic: str) -> tuple[Topic[object], ...]:
     """Where reports of the input topic are kept: there and, for longer, as final records."""
-    return (SUMMARIES if topic == QUESTIONS.name else EVENTS, by_name(topic))
+    return (*FINAL_TOPICS[topic], by_name(topic))
 
 
 def _least(options: Options) -> float:

@@ -11,6 +11,7 @@ from streams.codec import BadRecord
 from streams.library import Annotator, load
 from streams.records import CodedReport, Summary
 from streams.settings import Settings
+from streams.topics import TopicsError
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +56,11 @@ def test_sentences_and_questions_have_their_own_stages() -> None:
     )
     assert isinstance(question, Summary)
     assert set(question.releases) == {"summarization"}
+    (asked,) = load("questions", results="events", settings=Settings()).predict(["Is Zoloft safe?"])
+    assert isinstance(asked, CodedReport)
+    assert (asked.source, set(asked.releases)) == ("questions", {"ner", "normalization"})
+    with pytest.raises(TopicsError, match="records of posts give no summaries"):
+        load("posts", results="summaries")
 
 
 def test_no_texts_give_no_records_and_other_topics_are_refused(posts: Annotator) -> None:

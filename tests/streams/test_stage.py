@@ -13,7 +13,7 @@ from streams import metrics
 from streams.agents import ner
 from streams.records import NO_TIMESTAMP, Inbound, Report, TaggedReport
 from streams.stage import Stage, StageBroken, run_stage
-from streams.topics import EVENTS, MENTIONS, POSTS
+from streams.topics import EVENTS, MENTIONS, POSTS, QUESTIONS
 from tests.fakes import FakePorts, FakeTagger, batches_of, inbound, loaded
 
 STAGE: Stage[Report, TaggedReport] = Stage("ner", POSTS, MENTIONS, ner.predict)
@@ -54,6 +54,21 @@ async def test_every_record_gives_an_output_or_a_dead_letter_and_is_then_acknowl
         assert headers["pv-offset"] == b"1"
         assert headers["pv-topic"] == b"posts"
         assert headers["pv-release"] == b"0123456789ab"
+
+
+async def test_a_record_of_another_source_is_of_that_source_in_all_that_is_made_of_it() -> None:
+    ports = FakePorts(loaded(FakeTagger()))
+    stage = replace(STAGE, further=(QUESTIONS,))
+    asked = [replace(record, topic="questions") for record in (post(1), post(2, "poison"), inbound(3, b"{"))]
+    await asyncio.wait_for(run_stage(stage, batches_of([post(0), *asked]), ports), 5)
+    made = [orjson.loads(value or b"") for _, value, _ in ports.to("mentions")]
+    assert [(m["source"], m["origin"]["topic"], m["record_id"].split("/")[0]) for m in made] == [
+        ("posts",) * 3, ("questions",) * 3,
+    ]  # fmt: skip
+    letters = ports.to("questions.dead")
+    assert [headers["pv-topic"] for _, _, headers in letters] == [b"questions"] * 2
+    assert [headers["pv-reason"] for _, _, headers in letters] == [b"poison", b"bad_record"]
+    assert (ports.to("posts.dead"), ports.acked) == ([], [0, 1, 2, 3])
 
 
 async def test_a_failing_model_ends_the_stage_and_sends_no_dead_letter() -> None:

@@ -15,10 +15,10 @@ from typing import Any
 
 from models.files.reading import OpenFile
 from models.memory import peak_bytes
-from streams.agents.pipeline import FINAL_TOPICS, STAGES
+from streams.agents.pipeline import STAGES
 from streams.broker.embedded import EmbeddedBroker
 from streams.cli.demo.live import read_live
-from streams.cli.feed import Arrival, Tally, admit, counting_arrivals, wait_for_arrival
+from streams.cli.feed import FINAL, Arrival, Tally, admit, counting_arrivals, wait_for_arrival
 from streams.cli.ingest import Sender
 from streams.cli.input import AS_IT_IS, HowToRead, notes
 from streams.cli.refusals import RejectedFile
@@ -31,8 +31,6 @@ from streams.sources.source import Source
 from streams.store.follow import following
 from streams.topics import INPUTS
 from streams.worker import Worker
-
-_FINAL = frozenset(topic.name for topic in FINAL_TOPICS.values())
 
 
 @dataclass(slots=True)
@@ -49,7 +47,7 @@ class Outcome:
 
     def note(self, topic: str, seconds: float) -> None:
         """Notes that a record has come out on a topic, `seconds` after the start."""
-        if self.first_result_seconds is None and topic in _FINAL:
+        if self.first_result_seconds is None and topic in FINAL:
             self.first_result_seconds = round(seconds, 2)
 
     @property

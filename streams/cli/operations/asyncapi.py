@@ -145,11 +145,13 @@ def _operations(settings: Settings) -> dict[str, Any]:
     operations = {}
     for stage in STAGES:
         group = {"type": "string", "const": group_id(settings, stage.name)}
-        operations[f"{stage.name}.receive"] = _operation("receive", stage.source) | {
-            "bindings": {"kafka": {"groupId": group, "bindingVersion": BINDING}}
-        }
+        for topic in stage.sources:
+            which = "" if topic is stage.source else f".{topic.name}"
+            operations[f"{stage.name}.receive{which}"] = _operation("receive", topic) | {
+                "bindings": {"kafka": {"groupId": group, "bindingVersion": BINDING}}
+            }
+            operations[f"{stage.name}.refuse{which}"] = _operation("send", topic.dead_letters)
         operations[f"{stage.name}.send"] = _operation("send", stage.sink)
-        operations[f"{stage.name}.refuse"] = _operation("send", stage.source.dead_letters)
         operations[f"{stage.name}.shadow"] = _operation("send", stage.sink.shadow)
     for topic in INPUTS:
         operations[f"ingest.{topic.name}"] = _operation("send", topic)

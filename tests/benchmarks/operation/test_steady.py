@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.operation.steady import Samples, verdict
+from benchmarks.operation.steady import MISSING, Samples, verdict
 
 RATE = 2.0
 
@@ -14,6 +14,7 @@ RATE = 2.0
 def figures(memory: list[float], lag: list[int], **more: int) -> dict[str, Any]:
     made = Samples(lag=lag, memory=[{"up": one, "source": 100.0} for one in memory])
     counts = {"published": 50, "records": 50, "lost": 0, "deletions_missing": 0, "other_keys": 0}
+    counts |= {f"short_questions_{name}": 0 for name in MISSING}
     return {**counts, "dead_letters": 0, **made.figures(RATE), **more}
 
 

@@ -233,5 +233,5 @@ def test_a_pipeline_in_one_process_takes_a_prefix_too(tmp_path: Path, pinned: st
     assert answer.returncode == 0, answer.stderr + answer.stdout
     figures = orjson.loads(report.read_bytes())
     assert figures["inputs"] == {"posts": 2, "sentences": 2, "questions": 2}
-    assert figures["outputs"] == {"mentions": 4, "sentences.expanded": 2, "events": 4, "summaries": 2}
+    assert figures["outputs"] == {"mentions": 6, "sentences.expanded": 2, "events": 6, "summaries": 2}
     assert figures["missing"] == []

@@ -14,6 +14,7 @@ import pytest
 
 from models.releases.manifest import Release
 from models.text import readable
+from streams.agents.pipeline import FINAL_TOPICS
 from streams.cli.demo.run import Demo, samples
 from streams.cli.feed import Arrival, Tally
 from streams.records import CodedReport, Summary
@@ -91,7 +92,8 @@ async def test_samples_and_broken_lines_are_all_accounted_for(tmp_path: Path) ->
     assert all(r["reason"] and r["line"] > 0 for r in outcome["refused"])
     ends = [a for a in seen if a.topic in ("events", "summaries")]
     for topic, ids in good.items():
-        assert {a.record.id for a in ends if a.source == topic} == ids
+        for final in FINAL_TOPICS[topic]:
+            assert {a.record.id for a in ends if (a.source, a.topic) == (topic, final.name)} == ids
     for arrival in ends:
         check_record(arrival.record)
     shorts = [a.record.summary for a in ends if isinstance(a.record, Summary)]
@@ -102,7 +104,11 @@ async def test_samples_and_broken_lines_are_all_accounted_for(tmp_path: Path) ->
 
 def check_record(record: Any) -> None:
     """Offsets point at the text they name; the chain of releases is complete and in the record's id."""
-    stages = {"posts": ["ner", "normalization"], "sentences": ["acronym", "relation", "normalization"]}
+    stages = {
+        "posts": ["ner", "normalization"],
+        "questions": ["ner", "normalization"],
+        "sentences": ["acronym", "relation", "normalization"],
+    }
     if isinstance(record, Summary):
         short = record.summary
         # Of a word that nobody writes both ends are shown.
@@ -139,4 +145,6 @@ async def test_a_second_report_under_the_same_id_is_refused(tmp_path: Path, tiny
     releases = {task: release.path for task, release in tiny.items()}
     demo, seen = await run({"questions": file}, releases=releases)
     assert demo.outcome.refused == [{"topic": "questions", "id": "a", "reason": "duplicate id"}]
-    assert [a.record.text for a in seen] == ["Is one safe?"]
+    assert sorted((a.topic, a.record.text) for a in seen) == [
+        (topic, "Is one safe?") for topic in ("events", "mentions", "summaries")
+    ]

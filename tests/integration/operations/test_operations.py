@@ -49,15 +49,17 @@ def test_status_tells_what_works_and_what_does_not(tiny_site: Site, tiny: dict[s
     code, answer, stages = asked.status()
     assert code == 1
     assert set(answer["problems"]) == {f"{stage.name}: no worker" for stage in STAGES}
-    assert (stages["summarization"]["lag_records"], stages["ner"]["lag_records"]) == (1, 0)
+    lags = {name: one["lag_records"] for name, one in stages.items()}
+    assert lags == {"ner": 1, "acronym": 0, "relation": 0, "normalization": 0, "summarization": 1}
     assert 0 < stages["summarization"]["lag_seconds"] < 600
-    assert stages["ner"]["lag_seconds"] == 0
+    assert stages["acronym"]["lag_seconds"] == 0
+    assert stages["ner"]["source"] == "posts, questions"
 
     with site.running("up") as up:
         site.wait_ready()
         site.produce("questions", [(b"bad", b"{")])
         site.wait_count(1, "summaries")
-        site.wait_count(1, "questions.dead")
+        site.wait_count(2, "questions.dead")
         _abort_a_transaction(site.kafka.bootstrap, "questions")
 
         def has_no_lag() -> bool:
@@ -74,20 +76,22 @@ def test_status_tells_what_works_and_what_does_not(tiny_site: Site, tiny: dict[s
 
 
 def _expect_that_all_works(asked: Asked, worker: str, releases: dict[str, Release]) -> None:
-    """With one dead letter; `worker` is the host and port of one that runs all stages."""
+    """With a dead letter of each stage that reads questions; `worker` is the host and port of one that runs
+    all stages.
+    """
     code, answer, stages = asked.status("--worker", worker, "--worker", f"http://{worker}")
     assert (code, answer["problems"]) == (0, [])
     for stage in STAGES:
         (member,) = stages[stage.name]["members"]
         assert member["partitions"] == [0, 1, 2, 3]
     assert answer["dead_letters"] == {
-        topic.dead_letters.name: int(topic.name == "questions") for topic in CONSUMED
+        topic.dead_letters.name: 2 * (topic.name == "questions") for topic in CONSUMED
     }
     for row in answer["workers"]:
         assert row["ready"] == {stage.name: True for stage in STAGES}
         assert row["releases"] == {task: releases[task].version for task in row["ready"]}
     table = asked.command("status", "--worker", worker)
-    assert (table.returncode, "questions.dead 1" in table.stdout) == (0, True), table.stdout
+    assert (table.returncode, "questions.dead 2" in table.stdout) == (0, True), table.stdout
 
 
 def _expect_a_stalled_stage(asked: Asked) -> None:

@@ -27,9 +27,11 @@ pytestmark = pytest.mark.kafka
 Message = tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]]]
 
 
-def letter(i: int, reason: Reason, *own: tuple[str, bytes], value: bytes | None = b"{") -> Message:
+def letter(
+    i: int, reason: Reason, *own: tuple[str, bytes], value: bytes | None = b"{", stage: str = "ner"
+) -> Message:
     record = Inbound("posts", i % 4, i, f"key-{i}".encode(), value, 1_760_000_000.0, own)
-    return record.key, value, dead_letter_headers(record, "ner", Fault(reason, "detail"), "0123456789ab")
+    return record.key, value, dead_letter_headers(record, stage, Fault(reason, "detail"), "0123456789ab")
 
 
 class Dead:
@@ -112,6 +114,13 @@ def test_letters_of_every_reason_are_sent_back_unchanged_and_a_second_run_sends_
     assert dead.redrive() == Redriven(0, 0, 0)
     assert len(dead.sent_back()) == 4
     assert processes.count(dead.bootstrap, "posts.dead") == 6, "dead letters stay"
+
+
+def test_a_record_that_two_stages_could_not_process_is_sent_back_once(dead: Dead) -> None:
+    dead.add(letter(1, "bad_record"), letter(1, "bad_record", stage="summarization"), letter(2, "poison"))
+    assert dead.redrive() == Redriven(2, 0, 1)
+    assert dead.keys_sent_back() == keys([1, 2])
+    assert dead.redrive().sent == 0 and dead.waiting() == 0
 
 
 def test_a_run_for_one_reason_and_then_one_for_all_send_nothing_twice(dead: Dead) -> None:

@@ -34,19 +34,25 @@ def test_what_is_forgotten_is_gone_from_every_topic_and_the_others_stay(
 ) -> None:
     site = tiny_site
     site.produce("posts", [(r.id.encode(), as_input(r)) for r in reports()])
+    site.produce("questions", [(b"q", b'{"id": "q", "text": "I took aspirin and got a rash. Is it safe?"}')])
     handles = tmp_path / "handles"
     handles.write_text("@Alice\n")
     site.env |= {"PV_AUTHOR_KEY": KEYS.present.decode(), "PV_AUTHOR_KEY_OLD": KEYS.former.decode()}
     with site.running("up") as worker:
-        processes.wait_until(lambda: len(live_keys(site.read_all("events"))) == 5, "all events")
+        processes.wait_until(lambda: len(live_keys(site.read_all("events"))) == 6, "all events")
+        processes.wait_until(lambda: live_keys(site.read_all("summaries")) == {b"q"}, "the short question")
         said = site.must("forget", "--handles", str(handles))
         assert "0 ids and 2 reports of 2 hashes" in said
-        processes.wait_until(lambda: len(live_keys(site.read_all("events"))) == 3, "the author is forgotten")
-        said += site.must("forget", "r2", "unknown")
-        processes.wait_until(lambda: len(live_keys(site.read_all("events"))) == 2, "the report is forgotten")
+        processes.wait_until(lambda: len(live_keys(site.read_all("events"))) == 4, "the author is forgotten")
+        said += site.must("forget", "r2", "unknown", "q")
+        processes.wait_until(
+            lambda: len(live_keys(site.read_all("events"))) == 2, "the reports are forgotten"
+        )
+        processes.wait_until(lambda: not live_keys(site.read_all("summaries")), "the question is forgotten")
         stop(worker)
     for topic in ("posts", "mentions", "events"):
         assert live_keys(site.read_all(topic)) == {b"r3", b"r4"}, topic
+    assert live_keys(site.read_all("questions")) == set()
     assert live_keys(site.read_all("mentions.shadow", "events.shadow")) == set()
     assert not any(word in said for word in ("r2", "unknown", "alice", KEYS.hash("alice") or "-"))
     out = tmp_path / "replayed.jsonl"

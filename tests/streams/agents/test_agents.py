@@ -97,6 +97,22 @@ def test_an_event_has_the_assertion_of_its_sentence() -> None:
     assert flags == [(False, True, True), (True, False, False)]
 
 
+def test_a_question_has_events_where_it_names_a_medicine_and_what_it_only_asks_about_is_hypothetical() -> (
+    None
+):
+    text = "I got a rash. Can it cause a rash?"
+    rashes = tuple(Mention(at, at + 4, "rash", ADE, 0.9, status="own") for at in (8, 29))
+    asked = replace(REPORT, text=text, mentions=rashes, source="questions")
+    named = replace(asked, mentions=(*rashes, Mention(18, 20, "it", DRUG, 0.9)))
+    found = normalization.predict(
+        EchoCoder(), [asked, named, replace(asked, drug="aspirin"), replace(asked, source="posts")]
+    )
+    assert [[e.hypothetical for e in coded.events] for coded in found] == [
+        [], [False, True], [False, True], [False, False],
+    ]  # fmt: skip
+    assert [coded.mentions for coded in found[:2]] == [asked.mentions, named.mentions]
+
+
 def test_she_is_somebody_else_in_a_post_and_the_patient_in_a_clinical_sentence() -> None:
     text = "She had insomnia."
     post = replace(REPORT, text=text, mentions=(Mention(8, 16, "insomnia", ADE, 0.9),), relations=())

@@ -20,7 +20,7 @@ from streams.dead_letters.headers import MAX_LETTER_BYTES
 from streams.dead_letters.redrive import redrive_headers
 from streams.records import ExpandedReport, Inbound, Report, TaggedReport
 from streams.stage import Stage, run_stage
-from streams.topics import INPUTS, MENTIONS, POSTS, TOPICS
+from streams.topics import INPUTS, MENTIONS, POSTS, TOPICS, Topic
 from tests.fakes import FakePorts, FakeTagger, batches_of, inbound, loaded
 
 STAGE: Stage[Report, TaggedReport] = Stage("ner", POSTS, MENTIONS, ner.predict)
@@ -159,24 +159,29 @@ def test_a_null_header_value_stays_null_when_a_letter_goes_back() -> None:
     ]
 
 
-@pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
-async def test_every_stage_passes_a_deletion_on_between_the_records_around_it(stage: Stage[Any, Any]) -> None:
+@pytest.mark.parametrize(
+    ("stage", "source"),
+    [pytest.param(s, source, id=f"{s.name} of {source.name}") for s in STAGES for source in s.sources],
+)
+async def test_every_stage_passes_a_deletion_on_between_the_records_around_it(
+    stage: Stage[Any, Any], source: Topic[Any]
+) -> None:
     seen: list[str] = []
 
     def predict(model: Any, batch: Sequence[Any]) -> list[Any]:
         seen.extend(r.id for r in batch)
         return list(batch)
 
-    kind = stage.source.record
+    kind = source.record
     assert kind is not None and issubclass(kind, Report)
 
     def record(offset: int, value: bytes | None) -> Any:
-        return replace(inbound(offset, value, stage.source.name), key=b"a")
+        return replace(inbound(offset, value, source.name), key=b"a")
 
     def full(text: str) -> bytes:
         return (
             encode(kind(id="a", text=text))
-            if stage.source not in INPUTS
+            if source not in INPUTS
             else orjson.dumps({"id": "a", "text": text})
         )
 
@@ -186,6 +191,8 @@ async def test_every_stage_passes_a_deletion_on_between_the_records_around_it(st
     sent = [(key, value is None) for key, value, _ in ports.to(stage.sink.name)]
     assert sent == [(b"a", False), (b"a", True), (b"a", False), (b"a", True)]
     assert seen == ["a", "a"] and ports.acked == [0, 1, 2, 3]
+    origins = [headers.get("origin") for _, value, headers in ports.to(stage.sink.name) if value is None]
+    assert origins == ([f"{source.name}/0/{n}".encode() for n in (1, 3)] if source in INPUTS else [None] * 2)
     assert [p.report is None for p in ports.observed] == [False, True, False, True]
     assert kind in (Report, ExpandedReport, TaggedReport)
 

@@ -42,6 +42,20 @@ def test_a_report_that_became_a_dead_letter_is_not_missing() -> None:
     assert tally.dead_letters == [{"topic": "posts.dead", "id": "a", "pv-reason": "poison"}]
 
 
+@pytest.mark.parametrize("refusing", [None, "ner", "normalization", "summarization"])
+def test_a_question_is_missing_until_it_has_its_events_and_its_short_form(refusing: str | None) -> None:
+    tally = Tally()
+    tally.count_sent("questions", "a", 10)
+    record = CodedReport(id="a", text="x", source="questions", record_id="questions/a/normalization@v")
+    coded, short = (Arrival(topic, "a", "questions", record) for topic in ("events", "summaries"))
+    topic = "mentions.dead" if refusing == "normalization" else "questions.dead"
+    letter = Arrival(topic, "a", "questions", None, {"pv-stage": refusing or ""})
+    for arrival in (short, letter if refusing in ("ner", "normalization") else coded):
+        assert tally.missing == ["questions/a"] and tally.in_flight == 10 * GROWTH
+        tally.count_arrival(letter if arrival is short and refusing == "summarization" else arrival)
+    assert tally.missing == [] and tally.in_flight == 0
+
+
 def test_a_repeat_is_recognised_by_its_record_id() -> None:
     tally = Tally()
     tally.count_sent("posts", "a", 10)

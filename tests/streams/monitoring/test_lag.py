@@ -31,7 +31,7 @@ PARTITIONS = [TopicPartition("posts", p) for p in range(4)]
 class StandingStage:
     """A stage that has acknowledged something, and does nothing more."""
 
-    dead_letters = DEAD
+    dead_letters = (DEAD,)
 
     def __init__(self) -> None:
         self.progress = Progress("standing")

@@ -182,16 +182,32 @@ async def test_no_records_give_no_outputs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("topic", "stages"),
+    ("topic", "results", "stages"),
     [
-        (POSTS, ["ner", "normalization"]),
-        (SENTENCES, ["acronym", "relation", "normalization"]),
-        (MENTIONS, ["normalization"]),
-        (QUESTIONS, ["summarization"]),
+        (POSTS, None, ["ner", "normalization"]),
+        (SENTENCES, None, ["acronym", "relation", "normalization"]),
+        (MENTIONS, None, ["normalization"]),
+        (QUESTIONS, None, ["summarization"]),
+        (QUESTIONS, "summaries", ["summarization"]),
+        (QUESTIONS, "events", ["ner", "normalization"]),
     ],
 )
-def test_the_stages_after_a_topic_follow_from_the_pipeline(topic: Any, stages: list[str]) -> None:
-    assert [s.name for s in stages_from(topic.name)] == stages
+def test_the_stages_after_a_topic_follow_from_the_pipeline(
+    topic: Any, results: str | None, stages: list[str]
+) -> None:
+    assert [s.name for s in stages_from(topic.name, results)] == stages
+
+
+def test_results_that_a_topic_does_not_have_are_refused() -> None:
+    with pytest.raises(TopicsError, match="records of posts give no summaries, but events"):
+        stages_from(POSTS.name, "summaries")
+
+
+async def test_the_events_of_questions_are_replayed_where_they_are_asked_for() -> None:
+    asked = [replace(r, topic="questions") for r in posts("aspirin itch", "poison")]
+    result = await run_chain(asked, QUESTIONS, models(), 2, lambda n, total: None, results="events")
+    assert [(r.id, r.source, len(r.mentions)) for r in result.outputs] == [("r0", "questions", 1)]
+    assert [(d.topic, d.stage) for d in result.dead] == [("questions", "ner")]
 
 
 def test_a_topic_that_no_stage_reads_is_refused() -> None:

@@ -92,9 +92,13 @@ def test_every_topic_stage_and_header_is_in_it_with_the_prefix() -> None:
     assert binding["topicConfiguration"]["min.insync.replicas"] == 2
     operations = content["operations"]
     for stage in STAGES:
-        received = operations[f"{stage.name}.receive"]
-        assert received["channel"]["$ref"] == f"#/channels/{stage.source.name}"
-        assert received["bindings"]["kafka"]["groupId"]["const"] == f"staging.pv-{stage.name}"
+        for source in stage.sources:
+            which = "" if source is stage.source else f".{source.name}"
+            received = operations[f"{stage.name}.receive{which}"]
+            assert received["channel"]["$ref"] == f"#/channels/{source.name}"
+            assert received["bindings"]["kafka"]["groupId"]["const"] == f"staging.pv-{stage.name}"
+            refused = operations[f"{stage.name}.refuse{which}"]["channel"]["$ref"]
+            assert refused == f"#/channels/{source.name}.dead"
         assert operations[f"{stage.name}.send"]["channel"]["$ref"] == f"#/channels/{stage.sink.name}"
     used = {operation["channel"]["$ref"] for operation in operations.values()}
     assert used == {f"#/channels/{topic.name}" for topic in TOPICS}
