@@ -215,6 +215,8 @@ def model_class(task: str) -> Any:
             from models.summarization.model import SummarizationModel as Class  # type: ignore[assignment]  # noqa: PLC0415
         case "idiom":
             from models.idiom.model import IdiomModel as Class  # type: ignore[assignment]  # noqa: PLC0415
+        case "judge":
+            from models.judge.model import JudgeModel as Class  # type: ignore[assignment]  # noqa: PLC0415
         case _:
             raise ReleaseError(f"no model for the task {task!r}")
     return Class

@@ -52,6 +52,13 @@ def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> str:
     return tiny_models.bert(tmp_path_factory.mktemp("bert"))
 
 
+@pytest.fixture(scope="session")
+def tiny_mpnet(tmp_path_factory: pytest.TempPathFactory) -> str:
+    from tests.models import tiny as tiny_models  # noqa: PLC0415  a model library
+
+    return tiny_models.mpnet(tmp_path_factory.mktemp("mpnet"))
+
+
 @pytest.fixture(autouse=True)
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder in which the workers of this test keep what they must remember."""

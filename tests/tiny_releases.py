@@ -1,4 +1,5 @@
-"""Releases of all five tasks over a tiny BERT: complete, and loaded at once, but their answers mean nothing.
+"""Releases of all five tasks over a tiny BERT, and of a judge over any base: complete, and loaded at once,
+but their answers mean nothing.
 
 For tests of what happens to releases and records, whatever the models answer. Tests of the answers use the
 releases that ship.
@@ -6,6 +7,7 @@ releases that ship.
 
 from __future__ import annotations
 
+import hashlib
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,12 +19,14 @@ from safetensors.torch import save_file
 from models.encoder.base_files import base_digest
 from models.encoder.model import Encoder
 from models.encoder.weights import ADAPTER
+from models.judge.features import Case
+from models.judge.head import JudgeHead
 from models.ner.decoding import tags_of
 from models.ner.head import Head
 from models.normalization.packed_vectors import PackedVectors
 from models.relation.pairs import LABELS as RELATION_LABELS
 from models.releases.manifest import Release, Score
-from models.types import LABELS
+from models.types import LABELS, Mention
 from training.common.build import build_release
 from training.common.reference import TextsOf
 
@@ -38,6 +42,7 @@ SCORE = Score(
     baseline=None,
     baseline_definition="none",
 )
+CLASSES = ("event", "withdrawal", "relieved", "none")
 MAX_PIECES = 64
 PROJECTED, PAIRS, WORDS = 16, 8, 24
 
@@ -63,7 +68,7 @@ def tiny_release(task: str, base: str, root: Path, kind: str = "tiny", drugs: st
             scores=lambda model: [SCORE],
             root=root,
             # For normalization the tagger that ships would be loaded.
-            reference=None if task == "normalization" else TextsOf("test texts", TEXTS * 150),
+            reference=None if task in {"normalization", "judge"} else TextsOf("test texts", TEXTS * 150),
         )
 
 
@@ -122,6 +127,19 @@ def _summarization(folder: Path, base: str) -> dict[str, Any]:
     return {}
 
 
+def _judge(folder: Path, base: str) -> dict[str, Any]:
+    head = JudgeHead(3 * Encoder.load(base).dimension, len(CLASSES))
+    save_file(head.state_dict(), folder / "head.safetensors")
+    files = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
+    digests = {name: hashlib.sha256((Path(base) / name).read_bytes()).hexdigest() for name in files}
+    return {
+        "classes": list(CLASSES),
+        "threshold": 0.4,
+        "read": {"around": "sentence", "prefix": True},
+        "base_files": digests,
+    }
+
+
 _QUERIES = [{"text": t, "start": 0, "end": 6, "surface": t[:6]} for t in TEXTS]
 _PARTS: dict[str, tuple[Callable[[Path, str], dict[str, Any]], Sequence[Any]]] = {
     "ner": (_ner, TEXTS),
@@ -129,4 +147,5 @@ _PARTS: dict[str, tuple[Callable[[Path, str], dict[str, Any]], Sequence[Any]]] =
     "relation": (_relation, TEXTS),
     "normalization": (_normalization, _QUERIES),
     "summarization": (_summarization, TEXTS),
+    "judge": (_judge, [Case(t, (Mention(7, 11, t[7:11], "ADE", 0.9),), ("zoloft",)) for t in TEXTS]),
 }

@@ -93,7 +93,7 @@ class Manifest(_StrictModel):
     """Everything that is known about a release; format 1."""
 
     format: Literal[1] = 1
-    task: Literal["ner", "acronym", "relation", "normalization", "summarization", "idiom"]
+    task: Literal["ner", "acronym", "relation", "normalization", "summarization", "idiom", "judge"]
     kind: str
     base: str
     """name of the base model, see models.encoder.weights.resolve_base"""

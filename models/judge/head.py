@@ -1,0 +1,143 @@
+"""The head of a judge, and what its classes make of a mention."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from models.releases.manifest import ReleaseError
+from models.types import (
+    ADE,
+    HYPOTHETICAL,
+    INDICATION,
+    NEGATED,
+    NO_EVENT,
+    OTHER,
+    OWN,
+    RELIEVED,
+    SYMPTOM,
+    WITHDRAWAL,
+    Mention,
+)
+
+EVENT, WITHDRAWN = "event", "withdrawal"
+#: Class to the label and the status of its mentions; without a label they keep that of the tagger.
+MEANING: Mapping[str, tuple[str | None, str | None]] = {
+    EVENT: (ADE, OWN),
+    WITHDRAWN: (WITHDRAWAL, OWN),
+    "relieved": (INDICATION, RELIEVED),
+    # What the medicine was taken for: to have this effect, or against a complaint that stayed.
+    "wanted": (INDICATION, "indication"),
+    "indication": (INDICATION, "indication"),
+    "ineffective": (INDICATION, "indication"),
+    "symptom": (SYMPTOM, None),
+    "denied": (None, NEGATED),
+    "hypothetical": (None, HYPOTHETICAL),
+    "other": (None, OTHER),
+    "none": (None, NO_EVENT),
+}
+
+
+class Decision(NamedTuple):
+    """What a judge says of a mention."""
+
+    name: str
+    """of MEANING"""
+    probability: float
+    """of the class; of an event that of events and withdrawal symptoms together"""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How probabilities become decisions."""
+
+    classes: tuple[str, ...]
+    threshold: float
+    """the probability of events and withdrawal symptoms together from which a mention is one of them"""
+    temperature: float = 1.0
+    bias: tuple[float, ...] = ()
+    """of each class, added to its logit; empty: none"""
+
+    @classmethod
+    def of(cls, configuration: Mapping[str, Any]) -> Rule:
+        """The rule in a release's configuration; raises ReleaseError for classes that mean nothing here, and
+        for numbers that give no probabilities.
+        """
+        classes = tuple(configuration["classes"])
+        rule = cls(
+            classes,
+            float(configuration["threshold"]),
+            float(configuration.get("temperature", 1.0)),
+            tuple(map(float, configuration.get("bias", ()))),
+        )
+        if unknown := set(classes) - MEANING.keys():
+            raise ReleaseError(f"a judge with the unknown class {min(unknown)!r}")
+        if EVENT not in classes or len(set(classes)) != len(classes):
+            raise ReleaseError(f"a judge needs the class {EVENT!r}, and each class once")
+        if not (rule.temperature > 0 and all(map(math.isfinite, (rule.temperature, *rule.bias)))):
+            raise ReleaseError("the temperature of a judge must be above 0, its biases finite")
+        if len(rule.bias) not in (0, len(classes)) or not 0 <= rule.threshold <= 1:
+            raise ReleaseError("a judge needs a bias for each class or none, and a threshold from 0 to 1")
+        return rule
+
+    def probabilities(self, logits: Tensor) -> Tensor:
+        """(mentions, classes) from logits of the same shape."""
+        bias = torch.tensor(self.bias or [0.0] * len(self.classes)).to(logits)
+        return (logits / self.temperature + bias).softmax(-1)
+
+    def decisions(self, logits: Tensor) -> list[Decision]:
+        """The decision on each mention, from logits (mentions, classes)."""
+        return [self._decision(row) for row in self.probabilities(logits).tolist()]
+
+    def _decision(self, probabilities: Sequence[float]) -> Decision:
+        by_class = dict(zip(self.classes, probabilities, strict=True))
+        events = {name: by_class.pop(name) for name in (EVENT, WITHDRAWN) if name in by_class}
+        own = min(1.0, sum(events.values()))
+        if own >= self.threshold or not by_class:
+            return Decision(max(events, key=lambda name: events[name]), own)
+        best = max(by_class, key=lambda name: by_class[name])
+        return Decision(best, by_class[best])
+
+
+def decided(mention: Mention, decision: Decision) -> Mention | None:
+    """The mention as a judge decides; None where it is no mention of health at all."""
+    label, status = MEANING[decision.name]
+    if status == NO_EVENT:
+        return None
+    score = None if status is None else round(decision.probability, 4)
+    return replace(mention, label=label or mention.label, status=status, status_score=score)
+
+
+class JudgeHead(nn.Module):
+    """Logits (mentions, classes) of vectors (mentions, size): linear, or over one hidden layer."""
+
+    def __init__(self, size: int, classes: int, hidden: int = 0) -> None:
+        super().__init__()
+        self.hidden = nn.Linear(size, hidden) if hidden else None
+        self.output = nn.Linear(hidden or size, classes)
+
+    @classmethod
+    def stored(cls, tensors: Mapping[str, Tensor], size: int, classes: int) -> JudgeHead:
+        """The head with these weights, whose shapes say whether it has a hidden layer; raises ReleaseError
+        where they do not fit.
+        """
+        hidden = tensors["hidden.weight"].shape[0] if "hidden.weight" in tensors else 0
+        shapes = {"output.weight": (classes, hidden or size), "output.bias": (classes,)}
+        if hidden:
+            shapes |= {"hidden.weight": (hidden, size), "hidden.bias": (hidden,)}
+        if {name: tuple(t.shape) for name, t in tensors.items()} != shapes:
+            raise ReleaseError(f"the judge's head is not one of {classes} classes over {size} numbers")
+        head = cls(size, classes, hidden)
+        head.load_state_dict({name: t.float() for name, t in tensors.items()})
+        return head.eval()
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        if self.hidden is not None:
+            vectors = nn.functional.gelu(self.hidden(vectors))
+        logits: Tensor = self.output(vectors)
+        return logits
