@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import attrgetter
 
 from models.drugs import bundled_lexicon
 from models.drugs.classes import Group, bundled_classes
 from models.drugs.misspelled import generic_of_misspelling
 from models.drugs.nicknames import generic_of_nickname
-from models.ner.judging import in_text
 from models.ner.mention_rules import Cover, in_handle
 from models.text import as_written, readable
 from models.types import DRUG, Mention, Span
@@ -28,7 +28,7 @@ def with_named_drugs(text: str, mentions: Sequence[Mention]) -> list[Mention]:
         if not taken.overlaps(span) and not in_handle(read, span)
     ]
     if named:
-        known = sorted([*known, *as_written(named, text)], key=in_text)
+        known = sorted([*known, *as_written(named, text)], key=attrgetter("start", "end", "label"))
     return _members_once(known)
 
 
