@@ -7,6 +7,7 @@ contraceptives, a ventricular arrhythmia by flecainide) most are left out.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from pathlib import Path
 from typing import Self
 
@@ -21,20 +22,29 @@ _NEXT = "; "
 class DrugUses:
     """The uses of each drug, by nonproprietary name; a combination has those of its parts too."""
 
-    def __init__(self, uses: dict[str, set[str]]) -> None:
-        """`uses`: preferred terms in lower case by nonproprietary name."""
-        self._uses = uses
+    def __init__(self, rows: dict[str, list[frozenset[str]]]) -> None:
+        """`rows`: preferred terms in lower case that belong together, by nonproprietary name."""
+        self._rows = rows
+        self._uses = {drug: frozenset().union(*own) for drug, own in rows.items()}
 
     @classmethod
     def load(cls, path: Path = BUNDLED) -> Self:
         """Reads a table with the columns `uses`, preferred terms, and `drugs` that each of them is a use of;
         else ValueError.
         """
-        uses: dict[str, set[str]] = {}
+        rows: dict[str, list[frozenset[str]]] = {}
         for terms, drugs in read_tsv(path, ("uses", "drugs")):
+            row = frozenset(terms.lower().split(_NEXT))
             for drug in drugs.split(_NEXT):
-                uses.setdefault(drug, set()).update(terms.lower().split(_NEXT))
-        return cls(uses)
+                rows.setdefault(drug, []).append(row)
+        return cls(rows)
+
+    def beside(self, generic: str, terms: Set[str]) -> frozenset[str]:
+        """The uses of the drug that stand in a row of the table with one of these, preferred terms in lower
+        case: what belongs to one complaint.
+        """
+        own = (row for part in {generic, *generic.split("/")} for row in self._rows.get(part, ()))
+        return frozenset().union(*(row for row in own if row & terms))
 
     def treats(self, generic: str, term: str) -> bool:
         """Whether a preferred term, in any case, is a use of the drug; of an unknown drug it is not."""

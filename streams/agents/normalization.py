@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from models.assertion.status import asserted
 from models.drugs.suspects import Suspects
+from models.ner.known_uses import KnownUses
 from models.normalization.queries import query_of
 from models.text import readable
-from models.types import CODED_LABELS, DRUG, Coding, Query, TaggedText
+from models.types import CODED_LABELS, DRUG, INDICATION, Assertion, Coding, Mention, Query, TaggedText
 from streams.records import CodedEvent, CodedReport, TaggedReport, extend
 from streams.topics import QUESTIONS
 
@@ -24,7 +26,8 @@ class Coder(Protocol):
 def predict(model: Coder, reports: Sequence[TaggedReport]) -> list[CodedReport]:
     """One coded report for each report, in order.
 
-    All mentions of the batch are coded in one call. Every event keeps its candidates, also a NIL one.
+    All mentions of the batch are coded in one call. Every event keeps its candidates, also a NIL one. An
+    effect that is what the source states as the indication becomes a mention of that.
     """
     texts = [readable(r.text) for r in reports]
     effects = [_effects(r) for r in reports]
@@ -33,9 +36,7 @@ def predict(model: Coder, reports: Sequence[TaggedReport]) -> list[CodedReport]:
         query_of(text, r.mentions[i], r.mentions, r.expansions) for text, r, numbers in read for i in numbers
     ]
     codings = iter(model.predict(queries))
-    return [
-        extend(CodedReport, r, events=tuple(_events(text, r, numbers, codings))) for text, r, numbers in read
-    ]
+    return [_coded(text, r, numbers, codings) for text, r, numbers in read]
 
 
 def _effects(report: TaggedReport) -> list[int]:
@@ -48,14 +49,23 @@ def _effects(report: TaggedReport) -> list[int]:
     return [i for i, m in enumerate(report.mentions) if m.label in CODED_LABELS]
 
 
-def _events(
-    text: str, report: TaggedReport, effects: Sequence[int], codings: Iterator[Coding]
-) -> Iterator[CodedEvent]:
+def _coded(text: str, report: TaggedReport, effects: Sequence[int], codings: Iterator[Coding]) -> CodedReport:
     clinical, asked = _RELATION in report.releases, report.source == QUESTIONS.name
     tagged = TaggedText(report.mentions, report.relations)
     suspects = Suspects(
         text, tagged, expansions=report.expansions, stated=report.stated_drugs, clinical=clinical
     )
+    uses, mentions, events = KnownUses(report.stated), list(report.mentions), []
     for effect in effects:
-        state = asserted(text, report.mentions[effect], clinical=clinical, asked=asked)
-        yield CodedEvent.of(effect, suspects.of(effect), next(codings), state)
+        state = asserted(text, mentions[effect], clinical=clinical, asked=asked)
+        event = CodedEvent.of(effect, suspects.of(effect), next(codings), state)
+        own = state == Assertion() and event.drug_evidence != "relation"
+        if own and uses.explain(text, mentions[effect], event.pt, event.drugs):
+            mentions[effect] = _as_indication(mentions[effect])
+        else:
+            events.append(event)
+    return extend(CodedReport, report, mentions=tuple(mentions), events=tuple(events))
+
+
+def _as_indication(effect: Mention) -> Mention:
+    return replace(effect, label=INDICATION, status="indication", status_score=None)

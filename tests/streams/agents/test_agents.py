@@ -138,6 +138,26 @@ def test_suspects_are_found_by_relations_acronyms_and_what_the_source_states() -
     assert found == [[by_relation, by_words], [by_relation, ((), "none")], [(("escitalopram",), "report")]]
 
 
+def mention_in(text: str, surface: str) -> Mention:
+    start = text.index(surface)
+    return Mention(start, start + len(surface), surface, ADE, 0.9)
+
+
+def test_an_effect_that_is_the_stated_indication_is_a_mention_of_it_and_no_event() -> None:
+    text = "Migraine, then nausea. No migraine now"
+    effects = mention_in(text, "Migraine"), mention_in(text, "nausea"), mention_in(text, "migraine")
+    judged = tuple(replace(m, status="own", status_score=0.8) for m in effects[:2])
+    review = replace(REPORT, text=text, relations=(), mentions=(*judged, effects[2]), drug="Imitrex")
+    review = replace(review, indication="migraines, migraine")
+    (coded,) = normalization.predict(EchoCoder(), [review])
+    assert [(m.label, m.status, m.status_score) for m in coded.mentions] == [
+        ("INDICATION", "indication", None), (ADE, "own", 0.8), (ADE, None, None),
+    ]  # fmt: skip
+    assert [(e.mention, e.llt) for e in coded.events] == [(1, "nausea"), (2, "migraine")]
+    (other,) = normalization.predict(EchoCoder(), [replace(review, indication=None)])
+    assert [e.mention for e in other.events] == [0, 1, 2]
+
+
 def test_a_report_without_mentions_gives_a_record_without_events() -> None:
     (coded,) = normalization.predict(EchoCoder(), [replace(REPORT, mentions=())])
     assert coded.events == ()
