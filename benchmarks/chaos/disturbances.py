@@ -77,10 +77,10 @@ def hang_soon() -> None:
     predict = NerModel.predict
     seen: list[str] = []
 
-    def hanging(self: NerModel, batch: Sequence[str]) -> Any:
+    def hanging(self: NerModel, batch: Sequence[str], *arguments: Any) -> Any:
         seen.extend(batch[:1] if any(WORD in text for text in batch) else [])
         if len(seen) >= HANGING_BATCH:
             time.sleep(3600)
-        return predict(self, batch)
+        return predict(self, batch, *arguments)
 
-    NerModel.predict = hanging  # type: ignore[method-assign]
+    NerModel.predict = hanging  # type: ignore[method-assign, assignment]
