@@ -50,12 +50,12 @@ class Stage(Generic[In, Out]):
 
     @property
     def sources(self) -> tuple[Topic[In], ...]:
-        """All that it reads."""
+        """Every source topic."""
         return (self.source, *self.further)
 
     @property
     def topics(self) -> tuple[Topic[Any], ...]:
-        """All that it needs."""
+        """Every topic that the stage needs."""
         return (*self.sources, *(topic.dead_letters for topic in self.sources), self.sink)
 
     def source_of(self, record: Inbound) -> Topic[In]:
