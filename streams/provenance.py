@@ -79,7 +79,7 @@ def without_text(record: R) -> R:
     if isinstance(bare, Summary):
         # Of the question neither its words nor the name that was inserted, which is the writer's too.
         return replace(bare, summary=ShortQuestion("", bare.summary.method, bare.summary.score))
-    known = {m.generic for m in bare.mentions}
+    known = {name for m in bare.mentions for name in (m.generic, *m.members)}
     return replace(
         bare,
         expansions=(),

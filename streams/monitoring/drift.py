@@ -157,11 +157,11 @@ class Drift:
 
 def found_scores(stage: str, output: Any) -> list[float]:
     """The score of each mention, event, expansion or short question that a stage has found in a text; as in
-    a reference, expansions that are undecided count too.
+    a reference, expansions that are undecided count too, and classes of drugs that a table added do not.
     """
     match stage:
         case "ner" | "relation":
-            found = output.mentions
+            found: Sequence[Any] = [m for m in output.mentions if m.kind is None or m.score < 1]
         case "acronym":
             found = *output.expansions, *output.undecided
         case "normalization":

@@ -60,6 +60,15 @@ def test_a_drug_that_the_source_states_is_no_part_of_the_text() -> None:
     assert without_text(replace(CODED, drug="Paxil", events=(event,))).events[0].drugs == ("paroxetine",)
 
 
+def test_the_members_of_a_regimen_are_of_a_table_and_stay() -> None:
+    folfox = Mention(
+        0, 6, "secret", "DRUG", 1.0, "FOLFOX", kind="regimen", members=("leucovorin", "oxaliplatin")
+    )
+    event = replace(EVENT, drugs=("oxaliplatin", "secretpill"), drug_evidence="text")
+    coded = replace(CODED, mentions=(folfox, *CODED.mentions[1:]), events=(event,))
+    assert without_text(coded).events[0].drugs == ("oxaliplatin",)
+
+
 def test_a_short_question_is_a_quotation_too() -> None:
     short = ShortQuestion(TEXT, "edited", 1.0, 0, 51, "secretpill", 22, 32)
     summary = Summary(id="1", text=TEXT, aggregate_only=True, summary=short)
