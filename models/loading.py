@@ -6,6 +6,7 @@ import errno
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Protocol
 
 import orjson
@@ -15,6 +16,7 @@ from models.drift import Reference, read_reference
 from models.drugs.classes import bundled_classes
 from models.memory import give_back
 from models.releases.manifest import PassingError, Release, ReleaseError
+from models.types import JUDGE
 
 log = logging.getLogger(__name__)
 
@@ -48,12 +50,17 @@ class Loaded:
     """Rises with each announcement that makes a release of the task live; 0 for one not announced."""
     reference: Reference | None = None
     """what its texts and answers were when it was made, to see how far those of now are from it"""
+    judge: Loaded | None = None
+    """of a tagger, the second reader of what it finds"""
 
     def passes_canary(self) -> bool:
-        """Whether the model's outputs for the canary inputs are those recorded in its manifest.
+        """Whether the model's outputs for the canary inputs, and those of its judge, are those recorded in
+        the manifests.
 
         If the model class has a method `comparable`, only the parts that it returns are compared.
         """
+        if self.judge is not None and not self.judge.passes_canary():
+            return False
         inputs, expected, tolerance = self.canary
         answers = as_json(self.model.predict(inputs))
         if hasattr(self.model, "comparable"):
@@ -61,21 +68,22 @@ class Loaded:
         return same_answers(answers, expected, tolerance)
 
 
-def load(
+def load(  # noqa: PLR0913  keyword-only, one for each choice
     release: Release,
     *,
     device: str = "cpu",
     dtype: str = "auto",
     event_below: float | None = None,
     drug_classes: bool = False,
+    cache: Path | None = None,
 ) -> Loaded:
     """The model in the fastest number format in which it passes the canary check, or in `dtype`; in 32 bits
     where its configuration says so (`FLOAT32_ONLY`).
 
     `event_below`: the probability of an event below which a tagger gives no coded mention for a sentence,
     None for that of the release; `drug_classes`: whether a relation model takes names of drug classes for
-    drugs. Models of other tasks have neither. The check of the manifest runs without them; the answers of
-    the model with them are kept for a later check.
+    drugs; `cache`: the folder of a judge's base. Models of other tasks have none of them. The check of the
+    manifest runs without the first two; the answers of the model with them are kept for a later check.
 
     Raises ReleaseError when it passes in no such format, or when anything in the release is invalid, and
     PassingError when memory or file handles do not suffice.
@@ -83,7 +91,7 @@ def load(
     formats = number_formats(device) if dtype == "auto" else [dtype]
     for name in ["float32"] if release.manifest.configuration.get(FLOAT32_ONLY) else formats:
         try:
-            loaded = _load_as(release, device, name)
+            loaded = _load_as(release, device, name, cache)
             passed = loaded.passes_canary()
         except ReleaseError:
             raise
@@ -159,10 +167,11 @@ def number_formats(device: str) -> list[str]:
     return ["bfloat16", "float32"] if device == "cpu" and has_fast_bfloat16() else ["float32"]
 
 
-def _load_as(release: Release, device: str, dtype: str) -> Loaded:
+def _load_as(release: Release, device: str, dtype: str, cache: Path | None) -> Loaded:
     import torch  # noqa: PLC0415
 
-    model = model_class(release.task).load(release, device=device, dtype=getattr(torch, dtype))
+    options = {"cache": cache} if release.task == JUDGE and cache is not None else {}
+    model = model_class(release.task).load(release, device=device, dtype=getattr(torch, dtype), **options)
     canary = release.manifest.canary
     inputs, outputs = _answerable(model, canary.inputs, canary.outputs)
     if not outputs:

@@ -9,6 +9,10 @@ from pydantic import FailFast
 
 TASKS = ("ner", "acronym", "relation", "normalization", "summarization")
 
+#: The second reader of the stage `ner`, and all tasks whose releases a worker loads.
+JUDGE = "judge"
+RELEASED = (*TASKS, JUDGE)
+
 DRUG = "DRUG"
 ADE = "ADE"
 INDICATION = "INDICATION"
@@ -65,6 +69,17 @@ class Mention:
 
     def __post_init__(self) -> None:
         Span(self.start, self.end)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A text with the mentions that were found in it, and what its source states; a judge's input."""
+
+    text: str
+    mentions: tuple[Mention, ...]
+    drugs: tuple[str, ...] = ()
+    indication: str | None = None
+    """what the drug is taken for"""
 
 
 @dataclass(frozen=True, slots=True)

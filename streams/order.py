@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Generic, Literal, TypeVar
 
-from models.types import TASKS
+from models.types import JUDGE, TASKS
 from streams.codec import decode
 from streams.records import NO_TIMESTAMP, Headers, Inbound, Origin, Report
 from streams.topics import INPUTS, Topic
@@ -34,7 +34,9 @@ class Revision:
 
     origin: Origin | None = None
     generations: tuple[int, ...] = (0,) * len(TASKS)
-    """Of the releases, in the order of the stages; 0 for a stage that had no part in it."""
+    """Of the releases, in the order of the stages; 0 for a stage that had no part in it. That of a judge
+    follows where one was announced.
+    """
     received_at: datetime | None = None
     releases: frozenset[tuple[str, str]] = frozenset()
     """Stage and release version."""
@@ -79,6 +81,9 @@ def _may_have_moved(one: Origin | None, other: Origin | None) -> bool:
 def revision_of(record: Report) -> Revision:
     """The revision of a record that a stage wrote."""
     generations = tuple(record.generations.get(stage, 0) for stage in TASKS)
+    if judge := record.generations.get(JUDGE, 0):
+        # Last, and only where there is any: the revisions that stores have kept have none.
+        generations += (judge,)
     return Revision(record.origin, generations, record.received_at, frozenset(record.releases.items()))
 
 

@@ -5,21 +5,40 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from models.types import ShortQuestion
+from models.types import JUDGE, ShortQuestion
 from streams.codec import BadRecord, encode
 from streams.records import NO_TIMESTAMP, CodedEvent, CodedReport, Inbound, Report, Summary
+
+if TYPE_CHECKING:
+    from models.loading import Loaded
 
 R = TypeVar("R", bound=Report)
 
 
 class Maker(NamedTuple):
-    """The stage that made an output, with the version and generation of its release."""
+    """The stage that made an output, with the version and generation of its release, and of its judge's."""
 
     stage: str
     version: str
     generation: int
+    judge: tuple[str, int] | None = None
+
+    @classmethod
+    def of(cls, stage: str, loaded: Loaded) -> Maker:
+        """The stage with the releases that are loaded."""
+        judge = loaded.judge
+        own = None if judge is None else (judge.version, judge.generation)
+        return cls(stage, loaded.version, loaded.generation, own)
+
+    def releases(self) -> dict[str, str]:
+        """Stage, and judge, to version."""
+        return {self.stage: self.version} | ({JUDGE: self.judge[0]} if self.judge else {})
+
+    def generations(self) -> dict[str, int]:
+        """Stage, and judge, to generation."""
+        return {self.stage: self.generation} | ({JUDGE: self.judge[1]} if self.judge else {})
 
 
 def with_provenance(output: Any, report: Report, maker: Maker, record: Inbound) -> Any:
@@ -28,7 +47,7 @@ def with_provenance(output: Any, report: Report, maker: Maker, record: Inbound) 
     Nothing here depends on when the output is made, so a repeat of a record gives an equal output.
     """
     source = report.source or record.topic
-    releases = {**report.releases, maker.stage: maker.version}
+    releases = report.releases | maker.releases()
     versions = "+".join(releases.values())
     return replace(
         output,
@@ -37,7 +56,7 @@ def with_provenance(output: Any, report: Report, maker: Maker, record: Inbound) 
         releases=releases,
         record_id=f"{source}/{report.id}/{_fingerprint(report)}/{maker.stage}@{versions}",
         origin=report.origin,
-        generations={**report.generations, maker.stage: maker.generation},
+        generations=report.generations | maker.generations(),
     )
 
 

@@ -47,6 +47,15 @@ class Stage(Generic[In, Out]):
     """Loads what `predict` needs beside the model, so that no inference has to, whose time is limited."""
     further: tuple[Topic[In], ...] = ()
     """More source topics, with records of the same type."""
+    judged: Callable[[Any, Sequence[Out]], Sequence[Out]] | None = None
+    """The outputs as a judge decides, where the loaded model has one."""
+
+    def outputs(self, loaded: Loaded, reports: Sequence[In]) -> Sequence[Out]:
+        """What the model makes of the reports, and its judge of that."""
+        outputs = self.predict(loaded.model, reports)
+        if self.judged is not None and loaded.judge is not None:
+            outputs = self.judged(loaded.judge.model, outputs)
+        return outputs
 
     @property
     def sources(self) -> tuple[Topic[In], ...]:
@@ -252,7 +261,7 @@ class _Run:
         return deliveries
 
     def _finished(self, answered: Sequence[Item], loaded: Loaded) -> Iterator[Item]:
-        maker = Maker(self.stage.name, loaded.version, loaded.generation)
+        maker = Maker.of(self.stage.name, loaded)
         keep_text, limit = self.ports.keep_text, self.ports.max_output_bytes
         for item in answered:
             is_answered = item.report is not None and item.fault is None
@@ -284,7 +293,7 @@ class _Run:
 
 
 def _predict_batch(stage: Stage[Any, Any], loaded: Loaded, reports: Sequence[Any]) -> Sequence[Any]:
-    outputs = stage.predict(loaded.model, reports)
+    outputs = stage.outputs(loaded, reports)
     if len(outputs) != len(reports):
         raise RuntimeError(f"{len(outputs)} outputs for {len(reports)} reports")
     return outputs

@@ -16,6 +16,7 @@ from aiokafka.errors import InvalidSessionTimeoutError, KafkaError
 
 from models.loading import model_class
 from models.releases.private import remove_abandoned
+from models.types import JUDGE
 from streams import metrics, topics
 from streams.app.stage_app import StageApp
 from streams.broker.clock import explained
@@ -28,7 +29,7 @@ from streams.monitoring.in_flight import InFlight
 from streams.monitoring.lag import LagWatch
 from streams.monitoring.progress import Progress
 from streams.monitoring.watchdog import Watchdog
-from streams.rollout import announcements
+from streams.rollout import announcements, judge
 from streams.rollout.handle import Handle
 from streams.rollout.reload import Reloader, load_at_start
 from streams.settings import Settings
@@ -137,7 +138,14 @@ class Worker:
     ) -> None:
         generation = announced.generation(task)
         work = partial(load_at_start, task, announced.get(task), self.settings, generation)
-        self.handles[task] = await self._inference.run(work)
+        handle = await self._inference.run(work)
+        if task == judge.STAGE:
+            generation = announced.generation(JUDGE)
+            beside = partial(judge.judge_at_start, announced.get(JUDGE), self.settings, generation)
+            handle.judge = await self._inference.run(beside)
+            if handle.judge is not None:
+                self.handles[JUDGE] = handle.judge
+        self.handles[task] = handle
         for stage in self.stages:
             if stage.name == task and stage.prepare is not None:
                 await self._inference.run(stage.prepare)
@@ -227,7 +235,7 @@ class Worker:
 
     async def _others_work(self) -> bool:
         """Whether another process may be a member of the groups; True where the broker does not answer."""
-        if self._alone or len(self.handles) == len(self.stages):
+        if self._alone or self.handles.keys() >= {stage.name for stage in self.stages}:
             return False
         try:
             groups = [group_id(self.settings, stage.name) for stage in self.stages]

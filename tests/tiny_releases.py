@@ -19,14 +19,13 @@ from safetensors.torch import save_file
 from models.encoder.base_files import base_digest
 from models.encoder.model import Encoder
 from models.encoder.weights import ADAPTER
-from models.judge.features import Case
 from models.judge.head import JudgeHead
 from models.ner.decoding import tags_of
 from models.ner.head import Head
 from models.normalization.packed_vectors import PackedVectors
 from models.relation.pairs import LABELS as RELATION_LABELS
 from models.releases.manifest import Release, Score
-from models.types import LABELS, Mention
+from models.types import LABELS, Case, Mention
 from training.common.build import build_release
 from training.common.reference import TextsOf
 

@@ -17,7 +17,7 @@ from models.encoder.model import Encoder
 from models.encoder.word_pieces import PlacedPieces
 from models.rules.sentences import whole_sentences
 from models.text import readable
-from models.types import Mention, Span
+from models.types import Case, Mention, Span
 
 #: Of what is around a mention: characters on each side.
 REACH = 120
@@ -27,16 +27,6 @@ _PREFIX_SHARE = 1 / 4
 _BEFORE = 1 / 3
 #: Parts of a text that are read, which bounds the time of a batch; mentions behind them have no vector.
 MOST_PARTS = 16
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """A text with the mentions that were found in it, and what its source states."""
-
-    text: str
-    mentions: tuple[Mention, ...]
-    drugs: tuple[str, ...] = ()
-    indication: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,11 @@ from pydantic import TypeAdapter
 from models.encoder.model import Encoder
 from models.encoder.weights import ADAPTER
 from models.judge.base import CACHE, WEIGHTS, base_folder
-from models.judge.features import Case, Features, HowToRead
+from models.judge.features import Features, HowToRead
 from models.judge.head import Decision, JudgeHead, Rule, decided
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
-from models.types import DRUG, Mention
+from models.types import DRUG, JUDGE, Case, Mention
 
 HEAD = "head.safetensors"
 #: Files of the base that every release of a judge declares.
@@ -27,7 +27,7 @@ NEEDED = frozenset({WEIGHTS, "config.json", "tokenizer.json"})
 class JudgeModel:
     """Decides on the mentions of effects of each text; those of drugs stay as they are."""
 
-    task = "judge"
+    task = JUDGE
 
     def __init__(self, features: Features, head: JudgeHead, rule: Rule) -> None:
         self.features = features

@@ -28,7 +28,7 @@ from models.releases.manifest import (
     version_of,
 )
 from models.releases.signature import SIGNATURE, SIGNATURE_BYTES, check_signature
-from models.types import TASKS
+from models.types import RELEASED
 
 VERSION = re.compile("[0-9a-f]{12}")
 
@@ -169,7 +169,7 @@ def _read(fs: Any, path: str, limit: int) -> bytes:
 
 
 def _check_names(task: str, version: str) -> None:
-    if task not in TASKS or not VERSION.fullmatch(version):
+    if task not in RELEASED or not VERSION.fullmatch(version):
         raise ReleaseError(f"{task!r} {version!r} is not a task and version")
 
 

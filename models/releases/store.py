@@ -30,6 +30,7 @@ from models.releases.manifest import (
 from models.releases.private import private_folder
 from models.releases.signature import SIGNATURE, SIGNATURE_BYTES, check_signature
 from models.releases.tensor_header import check_header
+from models.types import JUDGE
 
 BUNDLED = Path(models.__file__).with_name("pretrained")
 #: Characters of a file name; common file systems allow little more.
@@ -43,6 +44,13 @@ def bundled(task: str) -> Path:
     if len(releases) != 1:
         raise ReleaseError(f"{len(releases)} bundled releases for {task}, one is required")
     return releases[0]
+
+
+def bundled_version(task: str) -> str | None:
+    """The version of the bundled release; None for a judge where none is bundled. Raises ReleaseError."""
+    if task == JUDGE and not (BUNDLED / task).is_dir():
+        return None
+    return bundled(task).name
 
 
 def describe(directory: Path) -> dict[str, File]:

@@ -37,8 +37,9 @@ class Annotator:
 
     @property
     def releases(self) -> dict[str, str]:
-        """Stage to version of its release."""
-        return {stage.name: loaded.version for stage, loaded in self.steps}
+        """Stage, and judge, to version of its release."""
+        makers = [Maker.of(stage.name, loaded) for stage, loaded in self.steps]
+        return {name: version for maker in makers for name, version in maker.releases().items()}
 
     def predict(self, texts: Iterable[str | Mapping[str, Any] | Report]) -> list[Any]:
         """A record for each text, in order: a `CodedReport` of a post or sentence, a `Summary` of a question
@@ -62,8 +63,8 @@ class Annotator:
 
     def _batch(self, reports: Sequence[Any]) -> Sequence[Any]:
         for stage, loaded in self.steps if reports else ():
-            maker = Maker(stage.name, loaded.version, loaded.generation)
-            outputs = stage.predict(loaded.model, reports)
+            maker = Maker.of(stage.name, loaded)
+            outputs = stage.outputs(loaded, reports)
             reports = [
                 with_provenance(output, report, maker, _source(self.topic, report))
                 for output, report in zip(outputs, reports, strict=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from models import language
 from streams import metrics
-from streams.agents import acronym, ner, normalization, relation, summarization
+from streams.agents import acronym, judge, ner, normalization, relation, summarization
 from streams.records import CodedReport, TaggedReport
 from streams.stage import Stage
 from streams.topics import (
@@ -40,7 +40,16 @@ def _count_events(outputs: Sequence[CodedReport]) -> None:
 
 
 STAGES: tuple[Stage[Any, Any], ...] = (
-    Stage("ner", POSTS, MENTIONS, ner.predict, partial(_count_mentions, "ner"), language.load, (QUESTIONS,)),
+    Stage(
+        "ner",
+        POSTS,
+        MENTIONS,
+        ner.predict,
+        partial(_count_mentions, "ner"),
+        language.load,
+        (QUESTIONS,),
+        judge.judged,
+    ),
     Stage("acronym", SENTENCES, EXPANDED, acronym.predict),
     Stage("relation", EXPANDED, MENTIONS, relation.predict, partial(_count_mentions, "relation")),
     Stage("normalization", MENTIONS, EVENTS, normalization.predict, _count_events),

@@ -79,7 +79,7 @@ class FaustPorts:
         """The topic whose records are compared with the reference of the model."""
 
     def snapshot(self) -> Loaded:
-        return self.handle.current
+        return self.handle.snapshot()
 
     async def infer(self, work: Callable[[], T], batch: Sequence[Inbound]) -> T:
         placed = self._place.handed_over()

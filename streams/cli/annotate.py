@@ -57,10 +57,10 @@ def annotate(
     reading = how_to_read(column, encoding, day_first, rejected)
     settings = read_settings()
     from streams.cli.annotated_output import writing
-    from streams.library import load
+    from streams.library import load, tasks_of
 
     stages = stages_of(topic, results)
-    if other := chosen.keys() - {stage.name for stage in stages}:
+    if other := chosen.keys() - set(tasks_of(stages)):
         raise typer.BadParameter(f"{min(other)} does not read {topic}", param_hint="--release")
     run = _Run(load(topic, results=results, releases=chosen, settings=settings), reading, limit)
     with writing(output, form, stages[-1].sink.name) as write:

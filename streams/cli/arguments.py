@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from models.types import TASKS
+from models.types import RELEASED, TASKS
 
 if TYPE_CHECKING:
     from streams.stage import Stage
@@ -92,8 +92,8 @@ def chosen_releases(items: Iterable[str]) -> dict[str, str | Path]:
     releases = {}
     for item in items:
         task, _, name = item.partition("=")
-        if task not in TASKS or not name:
-            raise typer.BadParameter(f"{item!r}: expected TASK=RELEASE with a task of {', '.join(TASKS)}")
+        if task not in RELEASED or not name:
+            raise typer.BadParameter(f"{item!r}: expected TASK=RELEASE with a task of {', '.join(RELEASED)}")
         if task in releases:
             raise typer.BadParameter(f"{item!r}: {task} has a release already")
         releases[task] = name

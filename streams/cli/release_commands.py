@@ -199,8 +199,8 @@ def announce(
     if comparing is not None:
         _print_comparison(comparing.further, "decides nothing: ")
     out.print(
-        f"{announcement.task} {announcement.version} is announced in place of {announcement.previous}"
-        + (", forced" if announcement.forced else ""),
+        f"{announcement.task} {announcement.version} is announced in place of "
+        f"{announcement.previous or 'none'}" + (", forced" if announcement.forced else ""),
         highlight=False,
     )
 
@@ -223,9 +223,10 @@ def rollback(
 ) -> None:
     """Announces an older release, which workers load as they load a new one."""
     from models.releases.remote import VERSION
+    from models.types import RELEASED
     from streams.rollout.announcing import roll_back
 
-    check_task(task)
+    check_task(task, RELEASED)
     if not VERSION.fullmatch(version):
         raise typer.BadParameter(f"{version!r} is no version: 12 hexadecimal digits", param_hint="VERSION")
     announcement = asyncio.run(roll_back(task, version, broker_settings(), key))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import typer
 from aiokafka import AIOKafkaProducer
 
 from models.loading import Loaded
+from models.types import JUDGE
 from streams import topics
 from streams.agents.pipeline import stages_from
 from streams.broker.consumer import running_client
@@ -20,11 +22,13 @@ from streams.broker.deletions import Place, read_deletions
 from streams.broker.ranges import parse_bound, read_range
 from streams.cli.terminal import broker_settings, err, progress_bar
 from streams.codec import encode
+from streams.provenance import Maker
 from streams.records import Inbound
 from streams.replay.comparison import Chain, Comparison, Source, compare
 from streams.replay.gold import Gold
 from streams.replay.run import run_chain
 from streams.rollout.announcements import read_announcements
+from streams.rollout.judge import STAGE, judge_at_start
 from streams.rollout.opening import load_release
 from streams.settings import Settings
 from streams.topics import Topic
@@ -106,13 +110,19 @@ async def _models(tasks: Sequence[str], chosen: Releases, settings: Settings) ->
         with err.status(f"loading {task}"):
             # In a thread, so that an interrupt is noticed before the next one.
             models[task] = await asyncio.to_thread(load_release, task, name, settings)
+            if task == STAGE:
+                judge = partial(judge_at_start, live.get(JUDGE), settings, live.generation(JUDGE))
+                handle = await asyncio.to_thread(judge)
+                if handle is not None and handle.current.model is not None:
+                    models[task] = replace(models[task], judge=handle.current)
     return models
 
 
 async def _chain(
     records: list[Inbound], range_: Range, models: dict[str, Loaded], settings: Settings, description: str
 ) -> Chain:
-    versions = {task: model.version for task, model in models.items()}
+    makers = [Maker.of(task, model) for task, model in models.items()]
+    versions = {name: version for maker in makers for name, version in maker.releases().items()}
     with progress_bar(description) as progress:
         result = await run_chain(
             records, topics.by_name(range_.topic), models, settings.batch, progress, results=range_.results,

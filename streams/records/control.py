@@ -22,7 +22,7 @@ class Announcement:
     another.
     """
 
-    task: Literal["ner", "acronym", "relation", "normalization", "summarization"]
+    task: Literal["ner", "acronym", "relation", "normalization", "summarization", "judge"]
     version: Version
     reason: Literal["publish", "rollback", "shadow", "shadow_end"]
     """`publish`, the word of the wire, makes it live; `shadow_end` ends a shadow as a null value does, which

@@ -128,7 +128,7 @@ class Report:
     received_at: Time | None = None
     """The broker's timestamp of the source record; null where that has none."""
     releases: dict[str, str] = field(default_factory=dict)
-    """Stage to release version, for each model that contributed to the record, in the order of the stages."""
+    """Stage, or `judge`, to release version, for each model that contributed to the record, in order."""
     record_id: str = ""
     """`source/id/fingerprint/stage@version+version...`: equal for a redelivered record, different after a
     change of release or when the report is sent again with another text.

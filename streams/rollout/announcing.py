@@ -17,9 +17,9 @@ from models.releases import remote
 from models.releases.manifest import Manifest, Release, ReleaseError, parse_manifest
 from models.releases.private import private_folder
 from models.releases.signature import read_private_key, read_public_key
-from models.releases.store import bundled, open_copy, open_release, sign
+from models.releases.store import bundled, bundled_version, open_copy, open_release, sign
 from models.scores import Comparison
-from models.types import TASKS
+from models.types import JUDGE, RELEASED
 from streams import topics
 from streams.records import SHADOW, Announcement
 from streams.rollout import announcements
@@ -65,10 +65,10 @@ def verified(path: Path, settings: Settings) -> Iterator[tuple[Release, Loaded]]
         yield release, load_opened(release, settings)
 
 
-async def live_version(task: str, settings: Settings) -> str:
-    """The last announced version, or the version of the bundled release."""
+async def live_version(task: str, settings: Settings) -> str | None:
+    """The last announced version, or the version of the bundled release; None for a judge without any."""
     announcement = (await announcements.read_announcements(settings)).get(task)
-    return announcement.version if announcement is not None else bundled(task).name
+    return announcement.version if announcement is not None else bundled_version(task)
 
 
 async def announce(
@@ -88,12 +88,14 @@ async def announce(
     signer = _signer(signing_key, settings)
     await topics.require(settings, (topics.RELEASES,))
     with verified(path, settings) as (release, candidate):
-        if release.task not in TASKS:
+        if release.task not in RELEASED:
             raise GateError(f"no stage runs the task {release.task}")
         live = await live_version(release.task, settings)
         if live == release.version:
             raise GateError(f"{release.task} {live} is live already")
-        compared = await _compared(candidate, live, compare, settings) if compare else None
+        # Two judges are compared on real texts, which do not come with pvstream.
+        is_compared = compare is not None and release.task != JUDGE
+        compared = await _compared(candidate, live, compare, settings) if compare and is_compared else None
         if not force:
             _gate(release, live, compared)
         remote.deliver(release, settings.store)
@@ -109,7 +111,9 @@ async def announce(
     return await _announce(announcement, settings, signer)
 
 
-async def _compared(candidate: Loaded, live: str, compare: Compare, settings: Settings) -> Comparison | None:
+async def _compared(
+    candidate: Loaded, live: str | None, compare: Compare, settings: Settings
+) -> Comparison | None:
     other = PARTNER.get(candidate.task)
     partner = load_release(other, await live_version(other, settings), settings) if other else None
     return compare(candidate, load_release(candidate.task, live, settings), partner)
@@ -155,7 +159,7 @@ async def _announce(
 def _check_previous(announcement: Announcement, known: dict[str, Announcement]) -> None:
     """Raises GateError when the release that `announcement` was prepared to replace is not live any more."""
     task = announcement.task
-    live = known[task].version if task in known else bundled(task).name
+    live = known[task].version if task in known else bundled_version(task)
     if announcement.previous not in (None, live):
         raise GateError(f"{task} {live} is live by now, not {announcement.previous}: run the command again")
 
@@ -172,8 +176,10 @@ def _task_of(release: Release | Loaded) -> Any:
     return release.task
 
 
-def _gate(release: Release, live: str, compared: Comparison | None) -> None:
+def _gate(release: Release, live: str | None, compared: Comparison | None) -> None:
     """Raises GateError when the release was not compared with the live one, or is worse."""
+    if compared is None and release.task == JUDGE:
+        raise GateError("releases of judge are not compared here: use --force")
     if compared is None:
         raise GateError(
             f"{release.task} {release.version} was not compared with {live}: use --data or --force"
@@ -205,7 +211,7 @@ async def roll_back(
         announced_at=datetime.now(UTC),
         previous=live,
     )
-    if version == bundled(task).name:
+    if version == bundled_version(task):
         _deliver_bundled(task, settings, signer)
     return await _announce(announcement, settings, signer)
 
@@ -267,16 +273,17 @@ async def end_shadow(task: str, settings: Settings, signing_key: Path | None = N
 def list_releases(settings: Settings, announced: dict[str, Announcement]) -> list[ListedRelease]:
     """The bundled releases and others of the store, by task, without those whose manifest cannot be read."""
     listed = []
-    for task in TASKS:
-        directory = bundled(task)
-        releases = [ListedRelease(task, directory.name, open_release(directory).manifest, "bundled")]
+    for task in RELEASED:
+        own, releases = bundled_version(task), []
+        if own is not None:
+            releases.append(ListedRelease(task, own, open_release(bundled(task)).manifest, "bundled"))
         for version in remote.versions(settings.store, task):
-            if version == directory.name:
+            if version == own:
                 continue
             with suppress(ReleaseError):
                 stored = remote.read_manifest(settings.store, task, version)
                 releases.append(ListedRelease(task, version, parse_manifest(stored, version), "store"))
-        live = announced[task].version if task in announced else directory.name
+        live = announced[task].version if task in announced else own
         shadow = announced.get(task + SHADOW)
         for release in releases:
             release.live = release.version == live

@@ -26,7 +26,14 @@ class Handle:
         self.reloads = 0
         self.refused: Refusal | None = None
         self.shadow: Shadow | None = None
+        self.judge: Handle | None = None
+        """That of the tagger's judge; its model is None where there is no release of one."""
         metrics.MODEL.labels(self.task, loaded.version, loaded.kind).set(1)
+
+    def snapshot(self) -> Loaded:
+        """The live release, with its judge's: a batch keeps both, whichever is swapped meanwhile."""
+        judge = self.judge.current if self.judge is not None else None
+        return self.current if judge is None or judge.model is None else replace(self.current, judge=judge)
 
     def swap(self, loaded: Loaded) -> None:
         """Makes another release the live one; a running batch keeps the old one until it ends."""

@@ -18,7 +18,7 @@ from models.releases.manifest import Limits, Release, ReleaseError, StoreError
 from models.releases.private import private_folder
 from models.releases.remote import VERSION, fetch
 from models.releases.signature import read_public_key
-from models.releases.store import bundled, open_copy, open_release
+from models.releases.store import bundled, bundled_version, open_copy, open_release
 from streams.rollout import kept
 from streams.settings import Settings
 
@@ -38,9 +38,8 @@ def open_verified(task: str, name: str | Path | None, settings: Settings) -> Ite
         with open_directory(name, settings) as release:
             yield _check_task(release, task)
         return
-    bundled_release = bundled(task)
-    if name is None or name == bundled_release.name:
-        yield _check_task(open_release(bundled_release), task)
+    if name is None or name == bundled_version(task):
+        yield _check_task(open_release(bundled(task)), task)
         return
     with private_folder(name if VERSION.fullmatch(name) else "release") as folder:
         yield _check_task(_fetch(task, name, folder, settings), task)
@@ -97,7 +96,7 @@ def load_release(task: str, name: str | Path | None, settings: Settings, *, keep
     started = time.perf_counter()
     with open_verified(task, name, settings) as release:
         loaded = load_opened(release, settings)
-        if keep and release.version != bundled(task).name:
+        if keep and release.version != bundled_version(task):
             kept.keep(release, settings)
     log.info("%s %s loaded in %.1f s", task, loaded.version, time.perf_counter() - started)
     return loaded
@@ -111,6 +110,7 @@ def load_opened(release: Release, settings: Settings) -> Loaded:
         dtype=settings.dtype,
         event_below=settings.post_threshold,
         drug_classes=settings.drug_classes,
+        cache=settings.cache,
     )
 
 

@@ -15,6 +15,8 @@ from typing import Any
 
 from models.loading import Loaded
 from models.releases.manifest import ReleaseError
+from models.releases.store import bundled_version
+from models.types import JUDGE
 from streams import metrics
 from streams.inference import lower_priority
 from streams.records import SHADOW, Announcement
@@ -52,7 +54,7 @@ def load_at_start(
         loaded = load_release(task, announcement.version, settings, keep=True)
         return Handle(replace(loaded, generation=generation))
     except Exception as error:
-        refusal = _refuse(task, announcement.version, error)
+        refusal, refused = _refuse(task, announcement.version, error), error
     for name in _fallbacks(task, announcement, settings):
         try:
             handle = Handle(_load_exactly(task, name, settings))
@@ -60,6 +62,8 @@ def load_at_start(
         except Exception as error:
             _refuse(task, Path(name).name, error)
     else:
+        if bundled_version(task) is None:
+            raise refused
         handle = load_task(task, settings)
     if handle.current.version == announcement.version:
         handle.renew(generation)
@@ -104,10 +108,12 @@ class Reloader:
         self._announcements = announcements.Announcements()
         """The valid announcements by key."""
         self._changed: dict[str, asyncio.Event] = {
-            key: asyncio.Event() for task in self._stages for key in (task, task + SHADOW)
+            key: asyncio.Event() for key in (*self._stages, *(s + SHADOW for s in self._stages), JUDGE)
         }
         """Set when the announcement of a key may have changed."""
-        self._failures = dict.fromkeys(self._stages, 0)
+        self._tasks = [*self._stages, *({JUDGE} & handles.keys())]
+        """Those whose releases are followed: of the stages, and of the judge of one."""
+        self._failures = dict.fromkeys(self._tasks, 0)
         """Failures of the store in turn."""
         self._retries: dict[str, asyncio.TimerHandle] = {}
         # One thread loads for all stages, so that few models are in memory in addition to the live ones.
@@ -118,8 +124,9 @@ class Reloader:
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._follow_announcements())
-                for task in self._stages:
+                for task in self._tasks:
                     group.create_task(self._update_live(task))
+                for task in self._stages:
                     group.create_task(self._update_shadow(task))
         finally:
             self._pool.shutdown(wait=False, cancel_futures=True)
@@ -209,7 +216,12 @@ class Reloader:
             if announcement is None:
                 continue
             handle.shadow = Shadow(
-                self._stages[task], announcement.version, announcement.share, self._settings, generation
+                self._stages[task],
+                announcement.version,
+                announcement.share,
+                self._settings,
+                generation,
+                judge=handle.snapshot().judge,
             )
             handle.shadow.start()
             share = 100 * announcement.share

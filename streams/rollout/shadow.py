@@ -14,12 +14,15 @@ import signal
 import zlib
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import Any
 
 from aiokafka import AIOKafkaProducer
 
+from models.loading import Loaded
 from models.releases.manifest import PassingError
+from models.types import JUDGE
 from streams import metrics
 from streams.broker.client_logs import configure_logging
 from streams.broker.consumer import running_client
@@ -51,9 +54,17 @@ RETRY_SECONDS = 30.0
 class Shadow:
     """Use `start` and `stop`; the live stage calls `offer`."""
 
-    def __init__(
-        self, stage: Stage[Any, Any], version: str, share: float, settings: Settings, generation: int = 0
+    def __init__(  # noqa: PLR0913  what is announced, and what is live
+        self,
+        stage: Stage[Any, Any],
+        version: str,
+        share: float,
+        settings: Settings,
+        generation: int = 0,
+        *,
+        judge: Loaded | None = None,
     ) -> None:
+        """`judge`: the live one, which judges what the candidate finds too."""
         self.version = version
         self.share = share
         self.generation = generation
@@ -63,6 +74,7 @@ class Shadow:
         """Whether the candidate's process is running and has loaded its model."""
         self.counts = dict.fromkeys(("agreed", "differed", "failed", "skipped"), 0)
         self._stage = stage
+        self._judge = None if judge is None else (judge.version, judge.generation)
         self._settings = settings
         self._queue: asyncio.Queue[Sequence[Item]] = asyncio.Queue()
         self._task: asyncio.Task[None] | None = None
@@ -122,7 +134,13 @@ class Shadow:
         producer = AIOKafkaProducer(**self._settings.client(), acks="all", linger_ms=5, max_request_size=size)
         async with running_client(producer):
             starting = asyncio.create_task(
-                asyncio.to_thread(CandidateProcess, self._stage.name, self.version, self._settings)
+                asyncio.to_thread(
+                    CandidateProcess,
+                    self._stage.name,
+                    self.version,
+                    self._settings,
+                    None if self._judge is None else self._judge[0],
+                )
             )
             try:
                 # Shielded: if this is cancelled meanwhile, the process must still be known, to be killed.
@@ -168,7 +186,7 @@ class Shadow:
         if predictions is None:
             self._count("failed", len(reports))
             predictions, reports = [], []
-        maker = Maker(self._stage.name, self.version, self.generation)
+        maker = Maker(self._stage.name, self.version, self.generation, self._judge)
         outputs = [
             with_provenance(prediction, p.report, maker, p.record)
             for prediction, p in zip(predictions, reports, strict=True)
@@ -209,12 +227,12 @@ class Shadow:
 class CandidateProcess:
     """A process that loads a release and runs inference on batches; it ends at `kill`, or with its parent."""
 
-    def __init__(self, task: str, version: str, settings: Settings) -> None:
+    def __init__(self, task: str, version: str, settings: Settings, judge: str | None = None) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, child_pipe = context.Pipe()
         self._process = context.Process(
             target=_run_candidate,
-            args=(child_pipe, task, version, settings),
+            args=(child_pipe, task, version, settings, judge),
             name=f"shadow-{task}",
             daemon=True,
         )
@@ -247,7 +265,7 @@ def is_chosen(id_: str, share: float) -> bool:
     return zlib.crc32(id_.encode()) < share * 2**32
 
 
-def _run_candidate(pipe: Connection, task: str, version: str, settings: Settings) -> None:
+def _run_candidate(pipe: Connection, task: str, version: str, settings: Settings, judge: str | None) -> None:
     """The candidate's process: sends None or a Refusal, then outputs for each batch until the pipe closes."""
     import torch  # noqa: PLC0415  only this process needs these imports
 
@@ -259,16 +277,19 @@ def _run_candidate(pipe: Connection, task: str, version: str, settings: Settings
     torch.set_num_threads(1)
     with suppress(EOFError, BrokenPipeError):
         try:
-            model = load_release(task, version, settings).model
+            loaded = load_release(task, version, settings)
+            if judge is not None:
+                named = settings.releases.get(JUDGE, judge)
+                loaded = replace(loaded, judge=load_release(JUDGE, named, settings))
         except Exception as error:
             pipe.send(Refusal(version, str(error), is_passing(error)))
             return
         pipe.send(None)
-        predict = stage_named(task).predict
+        stage = stage_named(task)
         while True:
             reports = pipe.recv()
             try:
-                outputs = predict(model, reports)
+                outputs = stage.outputs(loaded, reports)
             except Exception:
                 outputs = None
             pipe.send(outputs)

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
-from models.types import TASKS
+from models.types import RELEASED
 from streams.credentials.certificates import tls_context
 from streams.settings.secrets import SettingsWithSecrets
 
@@ -133,6 +133,13 @@ class PipelineSettings(SettingsWithSecrets):
     contraceptives") for a drug. Its training corpus marks named drugs only, so without it such a sentence has
     no event. Set it alike on all workers of the stage: a record does not state it."""
 
+    judge: Literal["auto", "off", "on"] = "auto"
+    """Whether the stage `ner` lets a judge read again what its tagger finds: `auto` where there is a release
+    of one and its base is installed; with `on` the stage does not start without. Records state the judge."""
+
+    cache: Path = Path("~/.cache/pvstream")
+    """Folder in which the base of a judge is put together once, 440 MB, from the packages with its parts."""
+
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     """Number format of the encoders; `auto` chooses the fastest one that passes the canary check."""
 
@@ -206,8 +213,8 @@ class PipelineSettings(SettingsWithSecrets):
     @classmethod
     def _known_tasks(cls, value: dict[str, Path]) -> dict[str, Path]:
         """The release of another task would never be loaded."""
-        if unknown := sorted(value.keys() - set(TASKS)):
-            raise ValueError(f"{', '.join(map(repr, unknown))}: expected {', '.join(TASKS)}")
+        if unknown := sorted(value.keys() - set(RELEASED)):
+            raise ValueError(f"{', '.join(map(repr, unknown))}: expected {', '.join(RELEASED)}")
         return value
 
     @field_validator("oauth_token_url")

@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from pydantic import TypeAdapter
 
-from models.types import TASKS
+from models.types import JUDGE, TASKS
 from streams import __version__
 from streams.agents.pipeline import STAGES
 from streams.broker.trace_context import TRACEPARENT, TRACESTATE
@@ -26,7 +26,7 @@ BINDING = "0.5.0"
 _TEXT: dict[str, Any] = {"type": "string"}
 _TRACE = {name: _TEXT | {"description": "W3C Trace Context"} for name in (TRACEPARENT, TRACESTATE)}
 _REPORT_KEY = {"type": "string", "minLength": 1, "maxLength": 256, "description": "the id of the report"}
-_RELEASE_KEY = {"type": "string", "enum": [key for task in TASKS for key in (task, task + SHADOW)]}
+_RELEASE_KEY = {"type": "string", "enum": [*(key for task in TASKS for key in (task, task + SHADOW)), JUDGE]}
 _KEYS: dict[type[Any], dict[str, Any]] = {
     Announcement: _RELEASE_KEY,
     Signal: _TEXT | {"description": "drug and term, as `sertraline|Nausea`"},

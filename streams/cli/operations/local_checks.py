@@ -6,13 +6,15 @@ import asyncio
 import os
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from models.redaction import redact
 from models.releases import remote
 from models.releases.manifest import PassingError, ReleaseError, StoreError
 from models.releases.signature import read_public_key
-from models.types import TASKS
+from models.releases.store import bundled_version
+from models.types import JUDGE, RELEASED, TASKS
 from streams.cli.operations.findings import Finding, Grade
 from streams.records import Announcement
 from streams.rollout.opening import load_release, open_verified
@@ -135,7 +137,7 @@ def check_device(settings: Settings) -> Iterator[Finding]:
 def check_store(settings: Settings) -> Iterator[Finding]:
     """Whether the store answers."""
     try:
-        n = sum(len(remote.versions(settings.store, task)) for task in TASKS)
+        n = sum(len(remote.versions(settings.store, task)) for task in RELEASED)
     except StoreError as error:
         yield Finding("store", "fail", str(error), "check PV_STORE and its credentials")
     else:
@@ -151,6 +153,24 @@ async def check_releases(
         name = pinned or (announced[task].version if task in announced else None)
         kind = "pinned" if pinned else "announced" if name else "bundled"
         yield await asyncio.to_thread(_check_release, settings, task, name, f"{kind} release", load)
+    if settings.judge != "off":
+        async for finding in _check_judge(settings, announced.get(JUDGE), load):
+            yield finding
+
+
+async def _check_judge(
+    settings: Settings, announced: Announcement | None, load: bool
+) -> AsyncIterator[Finding]:
+    """The judge that a worker would start with, if any; with PV_JUDGE=auto the stage starts without it."""
+    pinned = settings.releases.get(JUDGE)
+    name = pinned or (announced.version if announced else bundled_version(JUDGE))
+    if name is None and settings.judge == "on":
+        yield Finding("release judge", "fail", "none to be loaded", "announce one, or set PV_JUDGE=auto")
+    elif name is not None:
+        kind = "pinned" if pinned else "announced" if announced else "bundled"
+        found = await asyncio.to_thread(_check_release, settings, JUDGE, name, f"{kind} release", load)
+        spared = found.grade == "fail" and settings.judge == "auto"
+        yield replace(found, grade="warn") if spared else found
 
 
 def _check_release(settings: Settings, task: str, name: str | Path | None, kind: str, load: bool) -> Finding:

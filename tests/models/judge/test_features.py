@@ -7,8 +7,8 @@ import torch
 
 from models.encoder.model import Encoder
 from models.judge import features
-from models.judge.features import Case, Features, HowToRead, pieces_in
-from models.types import Mention
+from models.judge.features import Features, HowToRead, pieces_in
+from models.types import Case, Mention
 
 PLAIN = HowToRead(prefix=False)
 

@@ -14,13 +14,13 @@ from safetensors.torch import save_file
 from models.encoder.model import Encoder
 from models.judge.base import CACHE, FILES, NAME, is_installed
 from models.judge.base import base_folder as folder_of
-from models.judge.features import Case, Features, HowToRead
+from models.judge.features import Features, HowToRead
 from models.judge.head import MEANING, Decision, JudgeHead, Rule, decided
 from models.judge.model import JudgeModel
 from models.loading import load
 from models.releases.manifest import Release, ReleaseError
 from models.releases.store import open_release
-from models.types import ADE, DRUG, INDICATION, SYMPTOM, WITHDRAWAL, Mention
+from models.types import ADE, DRUG, INDICATION, SYMPTOM, WITHDRAWAL, Case, Mention
 from tests.tiny_releases import tiny_release
 
 RASH = Mention(4, 8, "rash", ADE, 0.9, status="own", status_score=0.8)

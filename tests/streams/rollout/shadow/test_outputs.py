@@ -32,7 +32,7 @@ class FakeCandidate:
     started = 0
     killed = 0
 
-    def __init__(self, task: str, version: str, settings: Settings) -> None:
+    def __init__(self, task: str, version: str, settings: Settings, judge: str | None) -> None:
         type(self).started += 1
 
     async def wait_loaded(self) -> Refusal | None:

@@ -1,0 +1,80 @@
+"""The judge of the stage `ner`: loaded beside its tagger as PV_JUDGE says, and followed by its own key."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from pathlib import Path
+
+from models.judge.base import is_installed
+from models.loading import Loaded
+from models.releases.manifest import ReleaseError
+from models.releases.store import bundled, bundled_version, open_release
+from models.types import JUDGE
+from streams import metrics
+from streams.records import Announcement
+from streams.rollout.announcements import Refusal, is_passing
+from streams.rollout.handle import Handle
+from streams.rollout.opening import load_release
+from streams.rollout.reload import load_at_start
+from streams.settings import Settings
+
+log = logging.getLogger(__name__)
+#: The stage that a judge belongs to.
+STAGE = "ner"
+#: In the place of a release where there is none: it has no model.
+NO_JUDGE = Loaded(JUDGE, "none", "none", None, ([], [], 0.0))  # type: ignore[arg-type]
+
+
+def judge_at_start(announced: Announcement | None, settings: Settings, generation: int = 0) -> Handle | None:
+    """The judge that a worker starts with, one that has no model where none can be loaded: then the tagger
+    decides alone, and an announcement may bring one. None where PV_JUDGE is `off`.
+
+    Raises ReleaseError where PV_JUDGE is `on` and there is no release, or all are refused.
+    """
+    if settings.judge == "off":
+        return None
+    for outcome in ("loaded", "refused"):
+        metrics.RELOADS.labels(JUDGE, outcome)
+    metrics.FALLBACK.labels(JUDGE)
+    if announced is None and not _has_release(settings):
+        if settings.judge == "on":
+            raise ReleaseError("PV_JUDGE is on, but no release of a judge is bundled, named or announced")
+        return Handle(NO_JUDGE)
+    try:
+        return load_at_start(JUDGE, announced, settings, generation)
+    except Exception as error:
+        if settings.judge == "on":
+            raise
+        log.warning("the judge is refused, the tagger decides alone: %s", _reason(error))
+        handle = Handle(NO_JUDGE)
+        version = announced.version if announced is not None else bundled_version(JUDGE) or "none"
+        handle.refused = Refusal(version, _reason(error), is_passing(error))
+        return handle
+
+
+def with_judge(loaded: Loaded, settings: Settings, name: str | Path | None = None) -> Loaded:
+    """A tagger with its judge where it should have one, as in a worker without announcements; other models
+    unchanged. `name`: a release that must be used. Raises ReleaseError.
+    """
+    if loaded.task != STAGE:
+        return loaded
+    if name is not None:
+        return replace(loaded, judge=load_release(JUDGE, name, settings))
+    handle = judge_at_start(None, settings)
+    return loaded if handle is None or handle.current.model is None else replace(loaded, judge=handle.current)
+
+
+def _has_release(settings: Settings) -> bool:
+    """Whether PV_RELEASES names a judge, or one is bundled that can be used: with `auto` a machine without
+    its base goes without it, and says nothing.
+    """
+    if JUDGE in settings.releases or bundled_version(JUDGE) is None:
+        return JUDGE in settings.releases
+    manifest = open_release(bundled(JUDGE)).manifest
+    files = manifest.configuration.get("base_files", {})
+    return settings.judge == "on" or is_installed(manifest.base, files, settings.cache)
+
+
+def _reason(error: Exception) -> str:
+    return str(error) if isinstance(error, ReleaseError) else type(error).__name__
