@@ -85,6 +85,16 @@ def check_files(folder: Path, files: Mapping[str, str]) -> None:
             raise ReleaseError(f"{folder}: {name} has another sha256 than the judge's release declares")
 
 
+def digests(folder: Path) -> dict[str, str]:
+    """The sha256 of each of the files of a base that are read, as far as it has them."""
+    found = {}
+    for name in FILES:
+        if (folder / name).is_file():
+            with (folder / name).open("rb") as file:
+                found[name] = hashlib.file_digest(file, "sha256").hexdigest()
+    return found
+
+
 def _place(files: Mapping[str, str], cache: Path) -> Path:
     """One folder for each weights, so that a base never takes the place of another one."""
     return cache.expanduser() / f"{NAME}-{files[WEIGHTS][:12]}"

@@ -31,14 +31,14 @@ MEANING: Mapping[str, tuple[str | None, str | None]] = {
     EVENT: (ADE, OWN),
     WITHDRAWN: (WITHDRAWAL, OWN),
     "relieved": (INDICATION, RELIEVED),
-    # What the medicine was taken for: to have this effect, or against a complaint that stayed.
-    "wanted": (INDICATION, "indication"),
+    "wanted": (INDICATION, RELIEVED),
     "indication": (INDICATION, "indication"),
-    "ineffective": (INDICATION, "indication"),
     "symptom": (SYMPTOM, None),
     "denied": (None, NEGATED),
     "hypothetical": (None, HYPOTHETICAL),
     "other": (None, OTHER),
+    # The words that say that a medicine did not work.
+    "ineffective": (None, NO_EVENT),
     "none": (None, NO_EVENT),
 }
 

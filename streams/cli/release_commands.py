@@ -43,7 +43,7 @@ KEY = Annotated[
 @app.command(rich_help_panel=MODELS, epilog=example("evaluate posts --limit 100"))
 def evaluate(
     task: Annotated[
-        str, typer.Argument(help="the task of a stage, posts (tagging and normalization together) or idiom")
+        str, typer.Argument(help="the task of a stage, posts (tagging and normalization), judge or idiom")
     ],
     data: DATA = None,
     split: Annotated[

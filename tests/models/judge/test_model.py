@@ -22,6 +22,7 @@ from models.releases.manifest import Release, ReleaseError
 from models.releases.store import open_release
 from models.types import ADE, DRUG, INDICATION, SYMPTOM, WITHDRAWAL, Case, Mention
 from tests.tiny_releases import tiny_release
+from training.common.marked_reviews import STATUS_OF
 
 RASH = Mention(4, 8, "rash", ADE, 0.9, status="own", status_score=0.8)
 DRUG_MENTION = Mention(13, 17, "drug", DRUG, 1.0)
@@ -48,9 +49,8 @@ def judge(base: str, logits: list[float], classes: tuple[str, ...], **rule: Any)
         ("event", ADE, "own"),
         ("withdrawal", WITHDRAWAL, "own"),
         ("relieved", INDICATION, "relieved"),
-        ("wanted", INDICATION, "indication"),
+        ("wanted", INDICATION, "relieved"),
         ("indication", INDICATION, "indication"),
-        ("ineffective", INDICATION, "indication"),
         ("symptom", SYMPTOM, None),
         ("denied", ADE, "negated"),
         ("hypothetical", ADE, "hypothetical"),
@@ -64,7 +64,9 @@ def test_each_class_has_a_label_and_a_status(name: str, label: str, status: str 
 
 def test_what_is_no_mention_of_health_is_left_out() -> None:
     assert decided(RASH, Decision("none", 0.9)) is None
+    assert decided(RASH, Decision("ineffective", 0.9)) is None
     assert len(MEANING) == 11
+    assert STATUS_OF.items() <= {name: status for name, (_, status) in MEANING.items()}.items()
 
 
 def test_events_and_withdrawals_together_reach_the_threshold() -> None:

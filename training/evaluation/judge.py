@@ -1,0 +1,171 @@
+"""Evaluation of a judge: the events that it leaves of what the bundled tagger finds, beside the tagger's own.
+
+An event is a mention labelled ADE or WITHDRAWAL without a flag; it is right where it shares a character with
+a gold event of the writer's.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from models.scores import Counts, Measure, divide_or_zero, f1_of, ratio
+from models.types import ADE, DRUG, INDICATION, SYMPTOM, WITHDRAWAL, Case, Mention
+from training.common.corpora import read_psytar
+from training.common.marked_reviews import Part, read_marked
+from training.evaluation.coding.end_to_end import bundled_tagger
+from training.evaluation.result import Result
+from training.teaching.batches import MARKED
+from training.teaching.batches import Part as TeachingPart
+from training.teaching.markup import Mark
+from training.teaching.readers import marked_texts
+
+#: The classes of models.judge.head that are events, which is not imported here: it imports torch.
+EVENT, WITHDRAWN = "event", "withdrawal"
+SPLITS = ("psytar_test", "psytar_dev", "posts", "reviews_development", "reviews_test")
+PRIMARY = "event_f1"
+BASELINE = "the statuses of the bundled tagger"
+#: Label of a tagger to the class of a judge.
+CLASS_OF = {ADE: EVENT, WITHDRAWAL: WITHDRAWN, INDICATION: "indication", SYMPTOM: "symptom"}
+_NAMES = {"psytar_test": "PsyTAR test", "psytar_dev": "PsyTAR dev", "posts": "held-out written posts"}
+_FLAGS = {"negated": "denied", "past": "none"}
+
+
+class JudgedText(NamedTuple):
+    """A text with mentions as (start, end, class), and what its source states."""
+
+    text: str
+    mentions: tuple[tuple[int, int, str], ...]
+    drugs: tuple[str, ...] = ()
+    indication: str | None = None
+
+
+class Corpus(NamedTuple):
+    """What a release is evaluated on."""
+
+    data: str
+    records: list[JudgedText]
+
+
+def read(data: Path, split: str, limit: int) -> Corpus:
+    """The texts of a split."""
+    if split == "posts":
+        records = [text for kind, text in _written("held_out") if kind == "posts"]
+    elif split.startswith("reviews_"):
+        records = reviews(data, "test" if split == "reviews_test" else "development")
+    else:
+        records = psytar(data, split.removeprefix("psytar_"))
+    name = _NAMES.get(split, f"marked reviews, {split.removeprefix('reviews_')}")
+    return Corpus(name, records[:limit] if limit else records)
+
+
+def psytar(data: Path, part: str) -> list[JudgedText]:
+    """The sentences of a part of PsyTAR, of its training part those that are in no other."""
+    texts = read_psytar(data / f"psytar/ner_{part}.conll")
+    others = [] if part != "train" else [read_psytar(data / f"psytar/ner_{p}.conll") for p in ("dev", "test")]
+    tested = {text.text for other in others for text in other}
+    return [
+        JudgedText(t.text, tuple((m.start, m.end, CLASS_OF[m.label]) for m in t.mentions))
+        for t in texts
+        if t.text not in tested
+    ]
+
+
+def written(data: Path, part: TeachingPart = "train") -> list[JudgedText]:
+    """The posts and clinical sentences of the teaching corpus, as if their first drug and its indication were
+    stated; nothing of `data` is read.
+    """
+    return [text for _, text in _written(part)]
+
+
+def _written(part: TeachingPart) -> Iterator[tuple[str, JudgedText]]:
+    for kind in MARKED:
+        for _, marked in marked_texts(kind, part):
+            names = [(m.label, m.flag, marked.text[m.start : m.end]) for m in marked.marks]
+            drugs = [name for label, _, name in names if label == DRUG]
+            taken_for = [n for label, flag, n in names if label == INDICATION and flag in (None, "relieved")]
+            mentions = tuple((m.start, m.end, _class(m)) for m in marked.marks if m.label != DRUG)
+            yield kind, JudgedText(marked.text, mentions, tuple(drugs[:1]), next(iter(taken_for), None))
+
+
+def _class(mark: Mark) -> str:
+    """The class of a mark of the teaching corpus. What was there before, or is over, is no event; as an
+    indication it is one all the same.
+    """
+    if mark.flag is None or (mark.flag == "past" and mark.label == INDICATION):
+        return CLASS_OF.get(mark.label, "none")
+    return _FLAGS.get(mark.flag, mark.flag)
+
+
+def reviews(data: Path, part: Part = "recipe") -> list[JudgedText]:
+    """The marked reviews of a part, with the medicine and the condition that they are about."""
+    return [
+        JudgedText(
+            r.text,
+            tuple((m.start, m.end, m.label) for m in r.marks),
+            (r.drug,) if r.drug else (),
+            r.condition,
+        )
+        for r in read_marked(part, data)
+        if r.text.strip()
+    ]
+
+
+def cases_of(texts: Sequence[JudgedText], tagger: Any) -> list[Case]:
+    """The texts with what the tagger finds in them."""
+    found: list[Sequence[Mention]] = tagger.predict([t.text for t in texts])
+    return [
+        Case(t.text, tuple(own), t.drugs, t.indication or None) for t, own in zip(texts, found, strict=True)
+    ]
+
+
+def measure(model: Any, corpus: Corpus) -> Result:
+    """Evaluates the mentions that `model.predict` makes of those of the bundled tagger."""
+    cases = cases_of(corpus.records, bundled_tagger())
+    started = time.perf_counter()
+    found = model.predict(cases)
+    seconds = time.perf_counter() - started
+    return Result(
+        counts=_counts(corpus.records, found),
+        baseline=_counts(corpus.records, [case.mentions for case in cases]),
+        measures=MEASURES,
+        baseline_definitions={m.name: BASELINE for m in MEASURES},
+        seconds=seconds,
+    )
+
+
+def _counts(texts: Sequence[JudgedText], found: Sequence[Sequence[Mention]]) -> Counts:
+    """(texts, 8): right events, events, gold events that were found, gold events; texts with an event that
+    have a right one, texts with an event; texts without one that have one all the same, texts without.
+    """
+    from training.evaluation.alarms import alarms, overlaps  # noqa: PLC0415  it imports torch
+
+    rows = []
+    for text, mentions in zip(texts, found, strict=True):
+        own = alarms(text.text, mentions)
+        gold = [(start, end) for start, end, name in text.mentions if name in (EVENT, WITHDRAWN)]
+        right = sum(overlaps(one, gold) for one in own)
+        hit = sum(overlaps(one, own) for one in gold)
+        some = bool(gold)
+        texts_of = some and right > 0, some, not some and bool(own), not some
+        rows.append([right, len(own), hit, len(gold), *map(int, texts_of)])
+    return np.array(rows, np.float64)
+
+
+def _f1(sums: Counts) -> Counts:
+    precision, recall = divide_or_zero(sums[:, 0], sums[:, 1]), divide_or_zero(sums[:, 2], sums[:, 3])
+    # The harmonic mean is F1 of these as counts: 2 PR / (P + R).
+    return f1_of(precision * recall, precision, recall)
+
+
+MEASURES: tuple[Measure, ...] = (
+    Measure(PRIMARY, "harmonic mean of event_precision and event_recall", _f1),
+    ratio("event_precision", "share of the events that share a character with a gold one", (0, 1)),
+    ratio("event_recall", "share of the gold events that share a character with an event", (2, 3)),
+    ratio("hit", "share of the texts with a gold event that have a right one", (4, 5)),
+    ratio("alarmed", "share of the texts without a gold event that have an event", (6, 7)),
+)

@@ -1,0 +1,1 @@
+"""Training of a judge: a head over the vectors of a frozen encoder."""
