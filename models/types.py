@@ -72,17 +72,6 @@ class Mention:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
-    """A text with the mentions that were found in it, and what its source states; a judge's input."""
-
-    text: str
-    mentions: tuple[Mention, ...]
-    drugs: tuple[str, ...] = ()
-    indication: str | None = None
-    """what the drug is taken for"""
-
-
-@dataclass(frozen=True, slots=True)
 class Neighbour:
     """A training pair, one of the nearest, that voted for or against a relation; distance is 1 - cosine."""
 
@@ -133,6 +122,15 @@ class Stated:
     """that the text is about"""
     indication: str | None = None
     """what they were taken for"""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A text with the mentions that were found in it, and what its source states; a judge's input."""
+
+    text: str
+    mentions: tuple[Mention, ...]
+    stated: Stated = Stated()
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from models.ner.head import Head
 from models.normalization.packed_vectors import PackedVectors
 from models.relation.pairs import LABELS as RELATION_LABELS
 from models.releases.manifest import Release, Score
-from models.types import LABELS, Case, Mention
+from models.types import LABELS, Case, Mention, Stated
 from training.common.build import build_release
 from training.common.reference import TextsOf
 
@@ -146,5 +146,5 @@ _PARTS: dict[str, tuple[Callable[[Path, str], dict[str, Any]], Sequence[Any]]] =
     "relation": (_relation, TEXTS),
     "normalization": (_normalization, _QUERIES),
     "summarization": (_summarization, TEXTS),
-    "judge": (_judge, [Case(t, (Mention(7, 11, t[7:11], "ADE", 0.9),), ("zoloft",)) for t in TEXTS]),
+    "judge": (_judge, [Case(t, (Mention(7, 11, t[7:11], "ADE", 0.9),), Stated(("zoloft",))) for t in TEXTS]),
 }

@@ -98,7 +98,7 @@ class Features:
     def _prefix(self, case: Case) -> str:
         if not self.how.prefix:
             return ""
-        drugs, indication = ", ".join(case.drugs), (case.indication or "").strip()
+        drugs, indication = ", ".join(case.stated.drugs), case.stated.indication
         said = [f"medicine: {drugs}."] if drugs else []
         return " ".join([*said, *([f"taken for: {indication}."] if indication else [])])
 

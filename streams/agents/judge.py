@@ -20,8 +20,5 @@ def judged(model: Judge, reports: Sequence[TaggedReport]) -> list[TaggedReport]:
     """The reports with their mentions as the judge decides; it knows the drugs and the indication that their
     sources state.
     """
-    cases = [
-        Case(r.text, r.mentions, r.stated_drugs, getattr(r, "indication", None) or None) for r in reports
-    ]
-    found = model.predict(cases)
+    found = model.predict([Case(r.text, r.mentions, r.stated) for r in reports])
     return [replace(r, mentions=tuple(own)) for r, own in zip(reports, found, strict=True)]

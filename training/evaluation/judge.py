@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from models.scores import Counts, Measure, divide_or_zero, f1_of, ratio
-from models.types import ADE, DRUG, INDICATION, SYMPTOM, WITHDRAWAL, Case, Mention
+from models.types import ADE, DRUG, INDICATION, SYMPTOM, WITHDRAWAL, Case, Mention, Stated
 from training.common.corpora import read_psytar
 from training.common.marked_reviews import Part, read_marked
 from training.evaluation.coding.end_to_end import bundled_tagger
@@ -40,8 +40,7 @@ class JudgedText(NamedTuple):
 
     text: str
     mentions: tuple[tuple[int, int, str], ...]
-    drugs: tuple[str, ...] = ()
-    indication: str | None = None
+    stated: Stated = Stated()
 
 
 class Corpus(NamedTuple):
@@ -89,7 +88,8 @@ def _written(part: TeachingPart) -> Iterator[tuple[str, JudgedText]]:
             drugs = [name for label, _, name in names if label == DRUG]
             taken_for = [n for label, flag, n in names if label == INDICATION and flag in (None, "relieved")]
             mentions = tuple((m.start, m.end, _class(m)) for m in marked.marks if m.label != DRUG)
-            yield kind, JudgedText(marked.text, mentions, tuple(drugs[:1]), next(iter(taken_for), None))
+            stated = Stated(tuple(drugs[:1]), next(iter(taken_for), None))
+            yield kind, JudgedText(marked.text, mentions, stated)
 
 
 def _class(mark: Mark) -> str:
@@ -107,8 +107,7 @@ def reviews(data: Path, part: Part = "recipe") -> list[JudgedText]:
         JudgedText(
             r.text,
             tuple((m.start, m.end, m.label) for m in r.marks),
-            (r.drug,) if r.drug else (),
-            r.condition,
+            Stated((r.drug,) if r.drug else (), r.condition or None),
         )
         for r in read_marked(part, data)
         if r.text.strip()
@@ -117,10 +116,8 @@ def reviews(data: Path, part: Part = "recipe") -> list[JudgedText]:
 
 def cases_of(texts: Sequence[JudgedText], tagger: Any) -> list[Case]:
     """The texts with what the tagger finds in them."""
-    found: list[Sequence[Mention]] = tagger.predict([t.text for t in texts])
-    return [
-        Case(t.text, tuple(own), t.drugs, t.indication or None) for t, own in zip(texts, found, strict=True)
-    ]
+    found: list[Sequence[Mention]] = tagger.predict([t.text for t in texts], [t.stated for t in texts])
+    return [Case(t.text, tuple(own), t.stated) for t, own in zip(texts, found, strict=True)]
 
 
 def measure(model: Any, corpus: Corpus) -> Result:

@@ -20,7 +20,7 @@ from torch import Tensor
 from models.judge.features import Features
 from models.releases.private import private_folder
 from models.releases.tensors import read_tensors
-from models.types import DRUG, Case, Mention
+from models.types import DRUG, Case, Mention, Stated
 from training.evaluation.judge import JudgedText, cases_of, psytar, reviews, written
 from training.judge.settings import Settings
 
@@ -62,7 +62,7 @@ def read(data: Path, settings: Settings, tagger: Any) -> dict[str, list[Example]
 def _some_stated(texts: Sequence[JudgedText], settings: Settings) -> list[JudgedText]:
     """The texts, most of which name their drug themselves; no source states anything of some."""
     draw = random.Random(settings.seed)
-    return [t if draw.random() < settings.stated else t._replace(drugs=(), indication=None) for t in texts]
+    return [t if draw.random() < settings.stated else t._replace(stated=Stated()) for t in texts]
 
 
 def _example(text: JudgedText, case: Case, unmatched: bool) -> Example:

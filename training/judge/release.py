@@ -15,7 +15,7 @@ from models.judge.base import FILES, NAME, WEIGHTS, base_folder, digests
 from models.judge.features import Features, HowToRead
 from models.judge.model import HEAD
 from models.releases.manifest import Release, TrainingData
-from models.types import ADE, Case, Mention
+from models.types import ADE, Case, Mention, Stated
 from training.common import UserError
 from training.common.build import build_release
 from training.common.corpora import PSYTAR_TRAINING
@@ -108,7 +108,9 @@ def _built(
 
 def _case(text: str, names: tuple[str, ...]) -> Case:
     places = [(text.index(name), name) for name in names]
-    return Case(text, tuple(Mention(i, i + len(name), name, ADE, 0.9) for i, name in places), ("zoloft",))
+    return Case(
+        text, tuple(Mention(i, i + len(name), name, ADE, 0.9) for i, name in places), Stated(("zoloft",))
+    )
 
 
 def _splits(place: Place) -> list[str]:

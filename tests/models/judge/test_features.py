@@ -8,7 +8,7 @@ import torch
 from models.encoder.model import Encoder
 from models.judge import features
 from models.judge.features import Features, HowToRead, pieces_in
-from models.types import Case, Mention
+from models.types import Case, Mention, Stated
 
 PLAIN = HowToRead(prefix=False)
 
@@ -20,7 +20,7 @@ def encoder(tiny_mpnet: str) -> Encoder:
 
 def case(text: str, *names: str, drugs: tuple[str, ...] = (), indication: str | None = None) -> Case:
     mentions = tuple(Mention(text.index(n), text.index(n) + len(n), n, "ADE", 0.9) for n in names)
-    return Case(text, mentions, drugs, indication)
+    return Case(text, mentions, Stated(drugs, indication))
 
 
 def only(found: list[list[torch.Tensor | None]]) -> torch.Tensor:

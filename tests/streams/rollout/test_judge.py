@@ -17,7 +17,7 @@ import pytest
 
 from models.loading import Loaded
 from models.releases.manifest import ReleaseError
-from models.types import ADE, JUDGE, Case, Mention
+from models.types import ADE, JUDGE, Case, Mention, Stated
 from streams.agents.pipeline import stage_named
 from streams.cli.operations.local_checks import check_releases
 from streams.codec import encode
@@ -70,7 +70,7 @@ class FoundEverywhere:
 
     task = "ner"
 
-    def predict(self, batch: Sequence[str]) -> list[list[Mention]]:
+    def predict(self, batch: Sequence[str], stated: Sequence[Stated] = ()) -> list[list[Mention]]:
         places = [text.find("rash") for text in batch]
         return [[Mention(i, i + 4, "rash", ADE, 0.9, status="own")] if i >= 0 else [] for i in places]
 
@@ -178,7 +178,7 @@ async def test_records_say_who_judged_them_and_only_texts_with_an_effect_are_rea
     assert [r["generations"] for r in records] == [{"ner": 2, "judge": 5}] * 3
     assert records[0]["record_id"].endswith("/ner@0123456789ab+fedcba987654")
     assert [[m["status"] for m in r["mentions"]] for r in records] == [["negated"], [], ["negated"]]
-    assert [(case.text, case.drugs) for case in judge.read] == [
+    assert [(case.text, case.stated.drugs) for case in judge.read] == [
         ("no rash today", ("zoloft",)),
         ("a rash", ()),
     ]
@@ -271,7 +271,7 @@ async def test_the_check_of_the_operator_names_the_judge(
 
 def test_what_a_source_states_is_known_to_the_judge() -> None:
     judge = Denying()
-    report = Report(id="a", text="a rash", drug=("zoloft", "aspirin"))
+    report = Report(id="a", text="a rash", drug=("zoloft", "aspirin"), indication="flu")
     tagged = STAGE.outputs(replace(loaded(FoundEverywhere()), judge=judging(judge)), [report])
-    assert judge.read[0].drugs == ("zoloft", "aspirin")
+    assert judge.read[0].stated == Stated(("zoloft", "aspirin"), "flu")
     assert tagged[0].mentions[0].status == "negated"

@@ -15,7 +15,7 @@ from models.encoder.model import Encoder
 from models.judge.features import Features, HowToRead
 from models.judge.head import JudgeHead
 from models.loading import load
-from models.types import ADE, DRUG, Case, Mention
+from models.types import ADE, DRUG, Case, Mention, Stated
 from tests.training.recipes.runs import made, settings_of
 from training.common import UserError
 from training.common.corpora import PSYTAR_TRAINING
@@ -37,7 +37,7 @@ class Tagger:
     def __init__(self, *words: str) -> None:
         self.words = words
 
-    def predict(self, batch: Sequence[str]) -> list[list[Mention]]:
+    def predict(self, batch: Sequence[str], stated: Sequence[Stated] = ()) -> list[list[Mention]]:
         places = [[(t.find(w), w) for w in (*self.words, "drug")] for t in batch]
         return [
             [
@@ -54,7 +54,9 @@ def texts(n: int) -> list[JudgedText]:
     found = []
     for number, (word, name) in zip(range(n), itertools.cycle(WORDS.items()), strict=False):
         text = f"the drug {number} {word} ok"
-        found.append(JudgedText(text, ((text.index(word), text.index(word) + len(word), name),), ("zoloft",)))
+        found.append(
+            JudgedText(text, ((text.index(word), text.index(word) + len(word), name),), Stated(("zoloft",)))
+        )
     return found
 
 
@@ -117,18 +119,18 @@ def test_vectors_are_computed_once(tiny_mpnet: str, tmp_path: Path, monkeypatch:
 
 def test_what_the_tagger_finds_has_the_class_of_the_mark_below_it(corpora: Callable[..., None]) -> None:
     text = "drug: bad rash, zaps"
-    corpora([JudgedText(text, ((6, 14, "event"),), ("zoloft",), "flu")])
+    corpora([JudgedText(text, ((6, 14, "event"),), Stated(("zoloft",), "flu"))])
     settings = settings_of("judge", corpora="written", stated=1.0)
     ((one,),) = read(Path(), settings, Tagger("rash", "zaps")).values()
     assert [(m.text, name) for m, name in zip(one.case.mentions, one.classes, strict=True)] == [
         ("bad rash", "event"), ("rash", "event"),
     ]  # fmt: skip
-    assert (one.case.drugs, one.case.indication) == (("zoloft",), "flu")
+    assert one.case.stated == Stated(("zoloft",), "flu")
     ((more,),) = read(
         Path(), settings_of("judge", corpora="written", stated=0.0, unmatched=True), Tagger("rash", "zaps")
     ).values()
     assert more.classes == ("event", "event", "none")
-    assert (more.case.drugs, more.case.indication) == ((), None)
+    assert more.case.stated == Stated()
 
 
 def test_texts_are_not_in_both_parts_and_the_scale_is_in_the_weights() -> None:
