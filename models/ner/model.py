@@ -33,6 +33,7 @@ from models.ner.head import EventHead, Head
 from models.ner.judging import Case, in_text, judged
 from models.ner.mention_rules import Cover, in_handle, outside_drugs, sound_runs, within_sentences
 from models.ner.named_events import NAMES, candidates, read_names
+from models.ner.outcomes import named_outcomes
 from models.ner.reading import Sentence, read_together
 from models.ner.status import StatusHead
 from models.ner.tagging import NEVER, Reading, TagChooser, Tagged, spread, words_of
@@ -159,13 +160,14 @@ class NerModel:
     @torch.inference_mode()
     def mentions_of(self, reading: Reading, event_below: float) -> list[list[Mention]]:
         """The mentions of each text; sentences that report an event with a lower probability than
-        `event_below` have none with a coded label but withdrawals that are named as such.
+        `event_below` have none with a coded label but withdrawals and outcomes of others
+        that are named as such.
         """
         found = self._found(reading, event_below)
         if not self.decoding.withdrawals_named:
             return found
         return [
-            sorted([*own, *named_withdrawals(text, own)], key=in_text)
+            sorted([*own, *named_withdrawals(text, own), *named_outcomes(text, own)], key=in_text)
             for text, own in zip(reading.texts, found, strict=True)
         ]
 
