@@ -259,9 +259,7 @@ def remove_everything(bootstrap: str, seconds: float = 3.0) -> None:
     client = admin(bootstrap)
 
     def no_groups() -> bool:
-        groups = [g.group_id for g in client.list_consumer_groups(request_timeout=REQUEST_S).result().valid]
-        if groups:
-            _leave_for_all(bootstrap, groups)
+        if groups := leave_for_all(bootstrap):
             _deleted(client.delete_consumer_groups(groups, request_timeout=REQUEST_S))
         return not groups
 
@@ -274,12 +272,13 @@ def remove_everything(bootstrap: str, seconds: float = 3.0) -> None:
     wait_until(no_topics, "no topic is left", seconds)
 
 
-def _leave_for_all(bootstrap: str, groups: list[str]) -> None:
-    """Leaves the groups on behalf of their members: one that was killed or has a name of its own would stay
-    until its session has ended.
+def leave_for_all(bootstrap: str) -> list[str]:
+    """Leaves all groups on behalf of their members, and returns the groups: a member that was killed or has a
+    name of its own would stay until its session has ended.
     """
-    requests = []
-    for group, answer in admin(bootstrap).describe_consumer_groups(groups).items():
+    client, requests = admin(bootstrap), []
+    groups = [g.group_id for g in client.list_consumer_groups(request_timeout=REQUEST_S).result().valid]
+    for group, answer in client.describe_consumer_groups(groups).items() if groups else ():
         with suppress(KafkaException):
             requests += [LeaveGroupRequest(group, member.member_id) for member in answer.result().members]
 
@@ -295,6 +294,7 @@ def _leave_for_all(bootstrap: str, groups: list[str]) -> None:
 
     if requests:
         asyncio.run(leave())
+    return groups
 
 
 def _deleted(answers: Mapping[str, Future[None]]) -> None:

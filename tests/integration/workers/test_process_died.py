@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from tests.integration import processes
-from tests.integration.hanging import HANG, die, hang, hang_with_lock
+from tests.integration.hanging import HANG, die, hang
 from tests.integration.site import Site, stop
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
@@ -25,17 +25,18 @@ def supervised(site: Site, before: Callable[[], None], done: Callable[[], bool])
             if worker.poll() is None:
                 stop(worker)
                 return ended
+        processes.leave_for_all(site.kafka.bootstrap)  # otherwise the next waits for the end of the session
     raise AssertionError(f"{STARTS} processes have ended")
 
 
 def test_a_record_that_ends_its_process_three_times_is_a_dead_letter(tiny_site: Site) -> None:
-    """By a signal, as one that needs too much memory, or by a hang, with the lock of the interpreter or
-    without.
+    """By a signal, as one that needs too much memory, or by a hang. That a hang with the lock of the
+    interpreter ends its process too is tested in test_stall.py.
     """
     site = tiny_site
     site.env |= {"PV_INFERENCE_DEADLINE": "2", "PV_SESSION_TIMEOUT": "6", "PV_WORKERS": "2"}
     sent = 0
-    for before in (die, hang, hang_with_lock):
+    for before in (die, hang):
         name = before.__name__
         ids = [f"{name}-{i}" for i in range(40)]
         texts = {i: "zoloft gave me insomnia" for i in ids} | {ids[20]: f"zoloft {HANG}"}
@@ -51,5 +52,5 @@ def test_a_record_that_ends_its_process_three_times_is_a_dead_letter(tiny_site: 
         *_, letter = site.read_all("posts.dead")
         headers = dict(letter.headers)
         assert (letter.key.decode(), headers["pv-reason"]) == (ids[20], b"process_died")
-    assert site.count("posts.dead") == 3, "no other record"
+    assert site.count("posts.dead") == 2, "no other record"
     assert "process_died" in site.must("dead", "posts.dead")

@@ -51,6 +51,7 @@ def ended(site: Site, before: Callable[[], None], *, statuses: set[int]) -> str:
 
         processes.wait_until(has_ended, "the end of the process", 60)
         assert worker.returncode == 1
+    processes.leave_for_all(site.kafka.bootstrap)  # otherwise the next waits for the end of the session
     assert statuses <= seen
     return site.log.read_text()[start:]
 
