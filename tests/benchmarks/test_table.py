@@ -1,8 +1,9 @@
-"""RESULTS.md says what the committed results and manifests say."""
+"""The table of results, the machine that it names, and the picture of it."""
 
 from __future__ import annotations
 
 import json
+import platform
 import re
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pytest
 
 from benchmarks import table
 from benchmarks.headline import FURTHER, HEADLINES, Row, result_file
+from benchmarks.machine import processor
+from benchmarks.picture import lines_of, selected, svg
 from models.releases.store import bundled
 from models.types import TASKS
 
@@ -86,3 +89,60 @@ def test_the_command_of_a_result_names_a_program(file: Path) -> None:
         path = table.ROOT.parent / name.replace(".", "/")
         is_here = path.with_suffix(".py").exists() or (path / "__main__.py").exists()
         assert is_here != (name in HISTORY), name
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ("fpu avx2 avx512f avx512_bf16 amx_bf16", "Some CPU: fast (AMX)"),
+        ("fpu avx2 avx512f avx512_bf16", "Some CPU: fast (AVX-512 BF16)"),
+        ("fpu avx2", "Some CPU: fast (AVX2)"),
+        ("fpu avx", "Some CPU: fast"),
+    ],
+)
+def test_a_processor_is_named_with_its_fastest_instructions(
+    tmp_path: Path, flags: str, expected: str
+) -> None:
+    file = tmp_path / "cpuinfo"
+    core = f"processor\t: 0\nmodel name\t: Some CPU: fast\nflags\t\t: {flags}\n\n"
+    file.write_text(core * 2)
+    assert processor(file) == expected
+
+
+def test_without_a_list_of_processors_the_platform_names_its_own(tmp_path: Path) -> None:
+    assert processor(tmp_path / "nothing") == platform.processor()
+
+
+PICTURE = Path(__file__).parents[2] / "docs/pictures/demo.svg"
+
+OUTPUT = (
+    " DRUG \n"
+    "\x1b[?25l\x1b[32m-\x1b[0m starting 0/2\r\x1b[2Kposts \x1b[1mpost-1\x1b[0m\n  a rash\n"
+    "\x1b[32m-\x1b[0m records 1/2\r\x1b[2Kposts \x1b[1mpost-2\x1b[0m\n  <none>\n"
+    "records 2/2\r\x1b[1A\x1b[2K│ posts │ 2 │\n"
+    "2 records in 1.0 s\n"
+)
+
+
+def test_a_line_that_the_progress_bar_wrote_over_is_read_as_it_stays() -> None:
+    lines = [line.plain for line in lines_of(OUTPUT)]
+    assert lines[:3] == [" DRUG ", "posts post-1", "  a rash"]
+    assert lines[5] == "│ posts │ 2 │"
+
+
+def test_the_chosen_results_stand_between_the_legend_and_the_counts_in_the_given_order() -> None:
+    lines = [line.plain for line in selected(lines_of(OUTPUT), ["post-2", "post-1"])]
+    assert lines == [" DRUG ", "posts post-2", "  <none>", "posts post-1", "  a rash", "│ posts │ 2 │"]
+
+
+def test_the_picture_quotes_the_text_safely_and_names_no_font_of_another_site() -> None:
+    picture = svg(selected(lines_of(OUTPUT), ["post-2"]))
+    assert picture.startswith("<svg")
+    assert "&lt;none&gt;" in picture
+    assert "font-face" not in picture
+
+
+def test_the_committed_picture_shows_what_the_bundled_releases_find() -> None:
+    picture = PICTURE.read_text(encoding="utf-8")
+    shown = [task for task in TASKS if task != "idiom" and bundled(task).name in picture]
+    assert sorted(shown) == ["acronym", "ner", "normalization", "relation", "summarization"]
