@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from models.releases.manifest import ReleaseError
 from models.types import (
     ADE,
+    CODED_LABELS,
     HYPOTHETICAL,
     INDICATION,
     NEGATED,
@@ -58,7 +59,9 @@ class Rule:
 
     classes: tuple[str, ...]
     threshold: float
-    """the probability of events and withdrawal symptoms together from which a mention is one of them"""
+    """the probability of events and withdrawals together from which the tagger's events stay events"""
+    raised_from: float = 0.0
+    """the probability, if higher than the threshold, from which other mentions become events"""
     temperature: float = 1.0
     bias: tuple[float, ...] = ()
     """of each class, added to its logit; empty: none"""
@@ -72,6 +75,7 @@ class Rule:
         rule = cls(
             classes,
             float(configuration["threshold"]),
+            float(configuration.get("raised_from", 0.0)),
             float(configuration.get("temperature", 1.0)),
             tuple(map(float, configuration.get("bias", ()))),
         )
@@ -81,8 +85,10 @@ class Rule:
             raise ReleaseError(f"a judge needs the class {EVENT!r}, and each class once")
         if not (rule.temperature > 0 and all(map(math.isfinite, (rule.temperature, *rule.bias)))):
             raise ReleaseError("the temperature of a judge must be above 0, its biases finite")
-        if len(rule.bias) not in (0, len(classes)) or not 0 <= rule.threshold <= 1:
-            raise ReleaseError("a judge needs a bias for each class or none, and a threshold from 0 to 1")
+        if len(rule.bias) not in (0, len(classes)):
+            raise ReleaseError("a judge needs a bias for each class or none")
+        if not (0 <= rule.threshold <= 1 and 0 <= rule.raised_from <= 1):
+            raise ReleaseError("a judge needs each threshold from 0 to 1")
         return rule
 
     def probabilities(self, logits: Tensor) -> Tensor:
@@ -90,18 +96,25 @@ class Rule:
         bias = torch.tensor(self.bias or [0.0] * len(self.classes)).to(logits)
         return (logits / self.temperature + bias).softmax(-1)
 
-    def decisions(self, logits: Tensor) -> list[Decision]:
+    def decisions(self, logits: Tensor, mentions: Sequence[Mention]) -> list[Decision]:
         """The decision on each mention, from logits (mentions, classes)."""
-        return [self._decision(row) for row in self.probabilities(logits).tolist()]
+        rows = self.probabilities(logits).tolist()
+        return [self._decision(row, is_event(mention)) for row, mention in zip(rows, mentions, strict=True)]
 
-    def _decision(self, probabilities: Sequence[float]) -> Decision:
+    def _decision(self, probabilities: Sequence[float], was_event: bool) -> Decision:
         by_class = dict(zip(self.classes, probabilities, strict=True))
         events = {name: by_class.pop(name) for name in (EVENT, WITHDRAWN) if name in by_class}
         own = min(1.0, sum(events.values()))
-        if own >= self.threshold or not by_class:
+        least = self.threshold if was_event else max(self.threshold, self.raised_from)
+        if own >= least or not by_class:
             return Decision(max(events, key=lambda name: events[name]), own)
         best = max(by_class, key=lambda name: by_class[name])
         return Decision(best, by_class[best])
+
+
+def is_event(mention: Mention) -> bool:
+    """Whether a tagger takes a mention for an event of the writer's."""
+    return mention.label in CODED_LABELS and mention.status in (None, OWN)
 
 
 def decided(mention: Mention, decision: Decision) -> Mention | None:

@@ -79,15 +79,16 @@ class JudgeModel:
         vectors = self.features.of([effects[i] for i in numbers])
         found: list[list[Decision | None]] = [[None] * len(case.mentions) for case in effects]
         placed = [
-            (found[i], j, vector)
+            (found[i], j, vector, effects[i].mentions[j])
             for i, own in zip(numbers, vectors, strict=True)
             for j, vector in enumerate(own)
             if vector is not None
         ]
         if placed:
-            rows = torch.stack([vector for _, _, vector in placed])
-            decisions = self.rule.decisions(self.head(rows.to(self.head.output.weight)))
-            for (own, j, _), decision in zip(placed, decisions, strict=True):
+            rows = torch.stack([vector for _, _, vector, _ in placed])
+            logits = self.head(rows.to(self.head.output.weight))
+            decisions = self.rule.decisions(logits, [mention for *_, mention in placed])
+            for (own, j, *_), decision in zip(placed, decisions, strict=True):
                 own[j] = decision
         return found
 

@@ -90,6 +90,7 @@ def _built(
                 "read": asdict(how),
                 "classes": list(fitted.rule.classes),
                 "threshold": fitted.rule.threshold,
+                "raised_from": fitted.rule.raised_from,
                 "temperature": fitted.rule.temperature,
                 "base_files": dict(files),
                 "training": {k: v for k, v in asdict(settings).items() if k not in {"base", "cache"}},

@@ -30,6 +30,7 @@ class Settings:
     lr: float = 1e-3
     decay: float = 0.1
     keep: Share = 0.95
+    raised_from: Share = 0.7
     cache: str = "~/.cache/pvstream"
     limit: Annotated[int, Field(ge=0)] = 0
     seed: int = 42

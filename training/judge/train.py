@@ -52,7 +52,7 @@ def fit(rows: Sequence[Row], settings: Settings) -> Fitted:
     _fold(head, mean, scale)
     held = held._replace(vectors=held.vectors * scale + mean)
     with torch.inference_mode():
-        return Fitted(head, _rule(classes, head(held.vectors), held.targets, settings.keep))
+        return Fitted(head, _rule(classes, head(held.vectors), held.targets, settings))
 
 
 def _parts(rows: Sequence[Row], classes: Sequence[str]) -> tuple[_Part, _Part]:
@@ -96,18 +96,18 @@ def _fold(head: JudgeHead, mean: Tensor, scale: Tensor) -> None:
     first.bias -= first.weight @ mean
 
 
-def _rule(classes: tuple[str, ...], logits: Tensor, targets: Tensor, keep: float) -> Rule:
+def _rule(classes: tuple[str, ...], logits: Tensor, targets: Tensor, settings: Settings) -> Rule:
     losses = {t: float(nn.functional.cross_entropy(logits / t, targets)) for t in TEMPERATURES}
     rule = Rule(classes, 0.5, temperature=min(losses, key=lambda t: losses[t]))
     events = [i for i, name in enumerate(classes) if name in (EVENT, WITHDRAWN)]
     own = rule.probabilities(logits)[:, events].sum(-1)
     of_events = own[torch.isin(targets, torch.tensor(events))]
-    threshold = float(of_events.quantile(1 - keep)) if len(of_events) else 0.5
+    threshold = float(of_events.quantile(1 - settings.keep)) if len(of_events) else 0.5
     others = own[~torch.isin(targets, torch.tensor(events))]
     false = float((others >= threshold).float().mean()) if len(others) else 0.0
     console.print(
-        f"temperature {rule.temperature}, threshold {threshold:.4f}: {keep:.0%} of the held-out events and "
-        f"{false:.1%} of the others are events",
+        f"temperature {rule.temperature}, threshold {threshold:.4f}: {settings.keep:.0%} of the held-out "
+        f"events and {false:.1%} of the others are events",
         highlight=False,
     )
-    return Rule(classes, round(threshold, 4), rule.temperature)
+    return Rule(classes, round(threshold, 4), settings.raised_from, rule.temperature)

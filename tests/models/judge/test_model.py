@@ -71,14 +71,34 @@ def test_what_is_no_mention_of_health_is_left_out() -> None:
 
 def test_events_and_withdrawals_together_reach_the_threshold() -> None:
     rule = Rule(("event", "withdrawal", "relieved"), threshold=0.55)
-    (one,) = rule.decisions(torch.tensor([[0.3, 0.29, 0.41]]).log())
+    logits = torch.tensor([[0.3, 0.29, 0.41]]).log()
+    (one,) = rule.decisions(logits, [RASH])
     assert one.name == "event" and one.probability == pytest.approx(0.59)
-    (other,) = replace(rule, threshold=0.6).decisions(torch.tensor([[0.3, 0.29, 0.41]]).log())
+    (other,) = replace(rule, threshold=0.6).decisions(logits, [RASH])
     assert other.name == "relieved" and other.probability == pytest.approx(0.41)
-    (biased,) = replace(rule, bias=(0.0, 9.0, 0.0)).decisions(torch.tensor([[0.3, 0.29, 0.41]]).log())
+    (biased,) = replace(rule, bias=(0.0, 9.0, 0.0)).decisions(logits, [RASH])
     assert biased.name == "withdrawal"
-    (flat,) = replace(rule, temperature=100.0).decisions(torch.tensor([[0.0, 0.0, 9.0]]))
+    (flat,) = replace(rule, temperature=100.0).decisions(torch.tensor([[0.0, 0.0, 9.0]]), [RASH])
     assert flat.probability == pytest.approx(2 / 3, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ({}, "event"),
+        ({"status": None}, "event"),
+        ({"status": "negated"}, "relieved"),
+        ({"label": INDICATION, "status": None}, "relieved"),
+    ],
+)
+def test_what_the_tagger_took_for_no_event_needs_more_to_become_one(
+    changes: dict[str, Any], name: str
+) -> None:
+    rule = Rule(("event", "relieved"), threshold=0.1, raised_from=0.7)
+    mention = replace(RASH, **changes)
+    (found,) = rule.decisions(torch.tensor([[0.6, 0.4]]).log(), [mention])
+    (sure,) = rule.decisions(torch.tensor([[0.75, 0.25]]).log(), [mention])
+    assert (found.name, sure.name) == (name, "event")
 
 
 def test_its_decision_replaces_that_of_the_tagger(tiny_mpnet: str) -> None:

@@ -146,7 +146,9 @@ def test_texts_are_not_in_both_parts_and_the_scale_is_in_the_weights() -> None:
     assert (len(train.targets), len(held.targets)) == (360, 40)
     assert not set(train.vectors.flatten().tolist()) & set(held.vectors.flatten().tolist())
     fitted = fit(rows, settings_of("judge", epochs=30, lr=0.05, hidden=4, keep=1.0))
-    decisions = fitted.rule.decisions(fitted.head(torch.stack([r.vector for r in rows])))
+    decisions = fitted.rule.decisions(
+        fitted.head(torch.stack([r.vector for r in rows])), [Mention(0, 1, "x", "ADE", 1.0)] * len(rows)
+    )
     right = sum(d.name == row.name for d, row in zip(decisions, rows, strict=True))
     assert right > 0.95 * len(rows)
     assert isinstance(fitted.head, JudgeHead) and fitted.head.hidden is not None
