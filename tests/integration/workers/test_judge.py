@@ -34,6 +34,7 @@ async def test_an_announced_judge_is_taken_without_a_restart(
             broker=f"kafka://{broker.bootstrap}",
             http_port=0,
             store=str(tmp_path),
+            judge="auto",
             releases=orjson.loads(pinned),
         )
         worker = Worker((STAGE,), settings)

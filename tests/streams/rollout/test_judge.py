@@ -39,6 +39,11 @@ pytestmark = pytest.mark.usefixtures("tiny_bundled", "empty_gauge")
 STAGE = stage_named("ner")
 
 
+@pytest.fixture(autouse=True)
+def auto(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PV_JUDGE", "auto")
+
+
 @dataclass(frozen=True, slots=True)
 class Judges:
     """A store with two judges that load, and one whose base is gone."""
