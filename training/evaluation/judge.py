@@ -21,7 +21,7 @@ from training.evaluation.coding.end_to_end import bundled_tagger
 from training.evaluation.result import Result
 from training.teaching.batches import MARKED
 from training.teaching.batches import Part as TeachingPart
-from training.teaching.markup import Mark
+from training.teaching.markup import Mark, MarkedText
 from training.teaching.readers import marked_texts
 
 #: The classes of models.judge.head that are events, which is not imported here: it imports torch.
@@ -87,9 +87,15 @@ def _written(part: TeachingPart) -> Iterator[tuple[str, JudgedText]]:
             names = [(m.label, m.flag, marked.text[m.start : m.end]) for m in marked.marks]
             drugs = [name for label, _, name in names if label == DRUG]
             taken_for = [n for label, flag, n in names if label == INDICATION and flag in (None, "relieved")]
-            mentions = tuple((m.start, m.end, _class(m)) for m in marked.marks if m.label != DRUG)
             stated = Stated(tuple(drugs[:1]), next(iter(taken_for), None))
-            yield kind, JudgedText(marked.text, mentions, stated)
+            yield kind, judged_text(marked)._replace(stated=stated)
+
+
+def judged_text(marked: MarkedText) -> JudgedText:
+    """The marks but those of drugs, of which nothing is stated."""
+    return JudgedText(
+        marked.text, tuple((m.start, m.end, _class(m)) for m in marked.marks if m.label != DRUG)
+    )
 
 
 def _class(mark: Mark) -> str:

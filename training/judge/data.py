@@ -21,8 +21,9 @@ from models.judge.features import Features
 from models.releases.private import private_folder
 from models.releases.tensors import read_tensors
 from models.types import DRUG, Case, Mention, Stated
-from training.evaluation.judge import JudgedText, cases_of, psytar, reviews, written
+from training.evaluation.judge import JudgedText, cases_of, judged_text, psytar, reviews, written
 from training.judge.settings import Settings
+from training.teaching.reviewed import read_reviewed
 
 #: Corpus of the settings to its reader: a further corpus is one more line.
 READERS: dict[str, Callable[[Path], list[JudgedText]]] = {
@@ -30,6 +31,8 @@ READERS: dict[str, Callable[[Path], list[JudgedText]]] = {
     "psytar": lambda data: psytar(data, "train"),
     "reviews": reviews,
 }
+#: Texts that reviewers have decided, as the command of a run names them.
+DECIDED = "decided"
 #: Texts that are encoded together and kept in one file.
 TOGETHER = 64
 console = Console()
@@ -43,12 +46,18 @@ class Example:
     classes: tuple[str, ...]
 
 
-def read(data: Path, settings: Settings, tagger: Any) -> dict[str, list[Example]]:
-    """Corpus to its texts with any mention; raises CorpusError."""
+def read(
+    data: Path, settings: Settings, tagger: Any, decided: Path | None = None
+) -> dict[str, list[Example]]:
+    """Corpus to its texts with any mention; `decided` is a file of texts that reviewers have decided. Raises
+    CorpusError.
+    """
+    found = {name: READERS[name](data) for name in dict.fromkeys(settings.corpora.split("+"))}
+    if decided is not None:
+        found[DECIDED] = [judged_text(marked) for marked in read_reviewed(decided).values()]
     corpora = {}
-    for name in dict.fromkeys(settings.corpora.split("+")):
-        texts = READERS[name](data)
-        texts = texts[: settings.limit] if settings.limit else texts
+    for name, all_texts in found.items():
+        texts = all_texts[: settings.limit] if settings.limit else all_texts
         if name == "written":
             texts = _some_stated(texts, settings)
         cases = [c for i in range(0, len(texts), TOGETHER) for c in cases_of(texts[i : i + TOGETHER], tagger)]

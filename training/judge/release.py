@@ -21,11 +21,12 @@ from training.common.build import build_release
 from training.common.corpora import PSYTAR_TRAINING
 from training.evaluation.coding.end_to_end import bundled_tagger
 from training.evaluation.evaluate import manifest_scores
-from training.judge.data import Example, read, vectors_of
+from training.judge.data import DECIDED, Example, read, vectors_of
 from training.judge.settings import Settings
 from training.judge.train import Fitted, Row, fit
 from training.recipes.stages import Place
 from training.teaching.readers import teaching_source
+from training.teaching.reviewed import reviewed_source
 
 REVIEWS = TrainingData(
     name="reviews of Druglib.com (Graesser et al. 2018), the recipe's part of the marked ones",
@@ -42,7 +43,7 @@ def make(settings: Settings, place: Place) -> Release:
     """Reads the corpora, fits a head to their vectors, scores it, and writes a release. Raises UserError
     where no mention is an event.
     """
-    corpora = read(place.data, settings, bundled_tagger())
+    corpora = read(place.data, settings, bundled_tagger(), place.reviews)
     examples = [example for own in corpora.values() for example in own]
     if not any(name == "event" for example in examples for name in example.classes):
         raise UserError("the corpora have no event to learn from: nothing is built")
@@ -122,4 +123,6 @@ def _splits(place: Place) -> list[str]:
 
 def _sources(corpora: dict[str, list[Example]]) -> list[TrainingData]:
     sources = {"psytar": PSYTAR_TRAINING, "reviews": REVIEWS}
+    if DECIDED in corpora:
+        sources[DECIDED] = reviewed_source(len(corpora[DECIDED]))
     return [sources[name] if name in sources else teaching_source(len(own)) for name, own in corpora.items()]

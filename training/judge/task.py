@@ -20,5 +20,5 @@ def check(settings: Settings) -> None:
         )
 
 
-TASK = Task(Settings, check, make)
+TASK = Task(Settings, check, make, is_reviewed=True)
 """Nothing is refreshed: a judge has no tables."""

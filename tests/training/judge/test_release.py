@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from training.evaluation.judge import JudgedText
 from training.judge import data as judge_data
 from training.judge import release as judge_release
 from training.judge.data import Example, read, vectors_of
+from training.judge.release import _sources
 from training.judge.task import TASK
 from training.judge.train import Row, _parts, fit
 from training.recipes.recipe import RecipeError
@@ -197,3 +199,19 @@ def test_events_are_counted_beside_those_of_the_tagger(corpora: Callable[..., No
     assert ours == pytest.approx(expected)
     assert theirs == pytest.approx(expected | {"event_f1": 2 / 3, "event_precision": 0.5, "alarmed": 0.5})
     assert Example(Case("a", ()), ()).classes == ()
+
+
+def test_a_run_learns_from_decided_texts_too(corpora: Callable[..., None], tmp_path: Path) -> None:
+    corpora(texts(3))
+    marks = [
+        {"start": 3, "end": 7, "label": "ADE", "flag": None, "term": None, "numbers": []},
+        {"start": 12, "end": 17, "label": "NONE", "flag": None, "term": None, "numbers": []},
+    ]
+    file = tmp_path / "reviews.jsonl"
+    file.write_text(json.dumps({"id": "7", "text": "my rash and drive", "marks": marks}) + "\n")
+    found = read(tmp_path, settings_of("judge", corpora="written"), Tagger(*WORDS), file)
+    assert found.keys() == {"written", "decided"}
+    (example,) = found["decided"]
+    assert [m.text for m in example.case.mentions] == ["rash", "drive"]
+    assert example.classes == ("event", "none")
+    assert _sources(found)[1].name == "reports decided by reviewers, 1 texts"
