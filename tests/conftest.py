@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,11 +63,19 @@ def tiny_mpnet(tmp_path_factory: pytest.TempPathFactory) -> str:
     return tiny_models.mpnet(tmp_path_factory.mktemp("mpnet"))
 
 
+@pytest.fixture(scope="session")
+def states(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder for each next test; none is made before somebody writes there."""
+    root = tmp_path_factory.mktemp("states")
+    return (root / str(number) for number in count())
+
+
 @pytest.fixture(autouse=True)
-def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def state(states: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder in which the workers of this test keep what they must remember."""
-    monkeypatch.setenv("PV_STATE", str(tmp_path / "state"))
-    return tmp_path / "state"
+    folder = next(states)
+    monkeypatch.setenv("PV_STATE", str(folder))
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -32,13 +32,13 @@ def _tiny_bundled(tiny_bundled: None) -> None:
 
 
 @pytest.fixture
-def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+def environment(tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Default settings, apart from an empty store."""
     for name in list(os.environ):
         if name.startswith("PV_"):
             monkeypatch.delenv(name)
     monkeypatch.setenv("PV_STORE", str(tmp_path / "store"))
-    monkeypatch.setenv("PV_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("PV_STATE", str(state))
     monkeypatch.setenv("PV_DTYPE", "float32")
     monkeypatch.setenv("COLUMNS", "200")
     return monkeypatch
