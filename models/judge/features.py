@@ -37,6 +37,8 @@ class HowToRead:
     """what the second part of a vector is the mean of: the mention's sentence, or REACH characters a side"""
     prefix: bool = True
     """whether the stated drug and indication are read before the text"""
+    texts: Literal["effects", "events"] = "effects"
+    """which texts are read: with a mention of any effect, or only those where the tagger found an event"""
 
 
 class Pieces(NamedTuple):

@@ -17,7 +17,7 @@ from models.judge.features import Features, HowToRead
 from models.judge.head import Decision, JudgeHead, Rule, decided
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
-from models.types import DRUG, JUDGE, Case, Mention
+from models.types import CODED_LABELS, DRUG, JUDGE, LABELS, Case, Mention
 
 HEAD = "head.safetensors"
 #: Files of the base that every release of a judge declares.
@@ -72,10 +72,12 @@ class JudgeModel:
     @torch.inference_mode()
     def decide(self, batch: Sequence[Case]) -> list[list[Decision | None]]:
         """The decision on each mention of an effect, in its order; None where it has no vector (see
-        `Features.of`), and stays as it is. Texts without a mention of an effect are not read.
+        `Features.of`), and stays as it is. Texts without an effect, or without an event, are not read
+        (`HowToRead.texts`).
         """
         effects = [replace(c, mentions=tuple(m for m in c.mentions if m.label != DRUG)) for c in batch]
-        numbers = [i for i, case in enumerate(effects) if case.mentions]
+        needed = CODED_LABELS if self.features.how.texts == "events" else LABELS
+        numbers = [i for i, case in enumerate(effects) if any(m.label in needed for m in case.mentions)]
         vectors = self.features.of([effects[i] for i in numbers])
         found: list[list[Decision | None]] = [[None] * len(case.mentions) for case in effects]
         placed = [

@@ -7,7 +7,7 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +106,7 @@ def vectors_of(cases: Sequence[Case], features: Features, of: str, folder: Path)
 
 
 def _together(cases: Sequence[Case], features: Features, of: str, folder: Path) -> list[list[Tensor | None]]:
-    content = orjson.dumps([of, asdict(features.how), features.encoder.max_pieces, cases])
+    content = orjson.dumps([of, features.how.around, features.how.prefix, features.encoder.max_pieces, cases])
     path = folder / f"{hashlib.sha256(content).hexdigest()[:32]}.safetensors"
     if not path.exists():
         vectors = features.of(cases)

@@ -55,7 +55,7 @@ def make(settings: Settings, place: Place) -> Release:
         dtype=getattr(torch, settings.precision),
         max_pieces=settings.max_pieces,
     )
-    how = HowToRead(settings.around)
+    how = HowToRead(settings.around, texts=settings.texts)
     of = f"{files[WEIGHTS]} {settings.precision}"
     cache = Path(settings.cache).expanduser() / "vectors"
     vectors = vectors_of([e.case for e in examples], Features(encoder, how), of, cache)

@@ -24,6 +24,7 @@ class Settings:
     unmatched: bool = False
     stated: Share = 0.5
     around: Literal["sentence", "characters"] = "sentence"
+    texts: Literal["effects", "events"] = "effects"
     max_pieces: Annotated[int, Field(ge=16, le=512)] = 256
     hidden: Annotated[int, Field(ge=0)] = 0
     epochs: Annotated[int, Field(ge=1)] = 20

@@ -127,6 +127,13 @@ def test_only_texts_with_an_effect_are_read(tiny_mpnet: str, monkeypatch: pytest
     assert read == [1]
     assert model.predict(cases[:2]) == [[DRUG_MENTION], []]
     assert read == [1]
+    model.features.how = HowToRead(texts="events")
+    symptom = replace(RASH, label=SYMPTOM)
+    assert model.predict([Case(TEXT, (symptom,))]) == [[symptom]]
+    assert read == [1]
+    both = replace(symptom, start=0, end=3, text="the"), RASH
+    assert [m.label for m in model.predict([Case(TEXT, both)])[0]] == [ADE, ADE]
+    assert read == [1, 1]
 
 
 def test_a_release_is_loaded_and_passes_its_canary(release: Release) -> None:
