@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-import torch
 from torch import Tensor, nn
 
 from models.releases.manifest import ReleaseError
@@ -62,9 +60,6 @@ class Rule:
     """the probability of events and withdrawals together from which the tagger's events stay events"""
     raised_from: float = 0.0
     """the probability, if higher than the threshold, from which other mentions become events"""
-    temperature: float = 1.0
-    bias: tuple[float, ...] = ()
-    """of each class, added to its logit; empty: none"""
 
     @classmethod
     def of(cls, configuration: Mapping[str, Any]) -> Rule:
@@ -76,29 +71,18 @@ class Rule:
             classes,
             float(configuration["threshold"]),
             float(configuration.get("raised_from", 0.0)),
-            float(configuration.get("temperature", 1.0)),
-            tuple(map(float, configuration.get("bias", ()))),
         )
         if unknown := set(classes) - MEANING.keys():
             raise ReleaseError(f"a judge with the unknown class {min(unknown)!r}")
         if EVENT not in classes or len(set(classes)) != len(classes):
             raise ReleaseError(f"a judge needs the class {EVENT!r}, and each class once")
-        if not (rule.temperature > 0 and all(map(math.isfinite, (rule.temperature, *rule.bias)))):
-            raise ReleaseError("the temperature of a judge must be above 0, its biases finite")
-        if len(rule.bias) not in (0, len(classes)):
-            raise ReleaseError("a judge needs a bias for each class or none")
         if not (0 <= rule.threshold <= 1 and 0 <= rule.raised_from <= 1):
             raise ReleaseError("a judge needs each threshold from 0 to 1")
         return rule
 
-    def probabilities(self, logits: Tensor) -> Tensor:
-        """(mentions, classes) from logits of the same shape."""
-        bias = torch.tensor(self.bias or [0.0] * len(self.classes)).to(logits)
-        return (logits / self.temperature + bias).softmax(-1)
-
     def decisions(self, logits: Tensor, mentions: Sequence[Mention]) -> list[Decision]:
         """The decision on each mention, from logits (mentions, classes)."""
-        rows = self.probabilities(logits).tolist()
+        rows = logits.softmax(-1).tolist()
         return [self._decision(row, is_event(mention)) for row, mention in zip(rows, mentions, strict=True)]
 
     def _decision(self, probabilities: Sequence[float], was_event: bool) -> Decision:

@@ -7,7 +7,7 @@ a gold event of the writer's.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +19,6 @@ from training.common.corpora import read_psytar
 from training.common.marked_reviews import Part, read_marked
 from training.evaluation.coding.end_to_end import bundled_tagger
 from training.evaluation.result import Result
-from training.teaching.batches import MARKED
 from training.teaching.batches import Part as TeachingPart
 from training.teaching.markup import Mark, MarkedText
 from training.teaching.readers import marked_texts
@@ -53,7 +52,7 @@ class Corpus(NamedTuple):
 def read(data: Path, split: str, limit: int) -> Corpus:
     """The texts of a split."""
     if split == "posts":
-        records = [text for kind, text in _written("held_out") if kind == "posts"]
+        records = written(data, "held_out")
     elif split.startswith("reviews_"):
         records = reviews(data, "test" if split == "reviews_test" else "development")
     else:
@@ -75,20 +74,18 @@ def psytar(data: Path, part: str) -> list[JudgedText]:
 
 
 def written(data: Path, part: TeachingPart = "train") -> list[JudgedText]:
-    """The posts and clinical sentences of the teaching corpus, as if their first drug and its indication were
-    stated; nothing of `data` is read.
+    """The posts of the teaching corpus, as if their first drug and its indication were stated; nothing of
+    `data` is read.
     """
-    return [text for _, text in _written(part)]
+    return [_as_stated(marked) for _, marked in marked_texts("posts", part)]
 
 
-def _written(part: TeachingPart) -> Iterator[tuple[str, JudgedText]]:
-    for kind in MARKED:
-        for _, marked in marked_texts(kind, part):
-            names = [(m.label, m.flag, marked.text[m.start : m.end]) for m in marked.marks]
-            drugs = [name for label, _, name in names if label == DRUG]
-            taken_for = [n for label, flag, n in names if label == INDICATION and flag in (None, "relieved")]
-            stated = Stated(tuple(drugs[:1]), next(iter(taken_for), None))
-            yield kind, judged_text(marked)._replace(stated=stated)
+def _as_stated(marked: MarkedText) -> JudgedText:
+    names = [(m.label, m.flag, marked.text[m.start : m.end]) for m in marked.marks]
+    drugs = [name for label, _, name in names if label == DRUG]
+    taken_for = [n for label, flag, n in names if label == INDICATION and flag in (None, "relieved")]
+    stated = Stated(tuple(drugs[:1]), next(iter(taken_for), None))
+    return judged_text(marked)._replace(stated=stated)
 
 
 def judged_text(marked: MarkedText) -> JudgedText:

@@ -31,6 +31,8 @@ READERS: dict[str, Callable[[Path], list[JudgedText]]] = {
     "psytar": lambda data: psytar(data, "train"),
     "reviews": reviews,
 }
+#: What the tagger finds where nobody marked anything: of some class that is no event.
+NO_EVENT = "no event"
 #: Texts that reviewers have decided, as the command of a run names them.
 DECIDED = "decided"
 #: Texts that are encoded together and kept in one file.
@@ -85,7 +87,7 @@ def _example(text: JudgedText, case: Case, unmatched: bool) -> Example:
         shared = [(min(found.end, end) - max(found.start, start), name) for start, end, name in text.mentions]
         most, name = max(shared, default=(0, ""))
         if most > 0 or unmatched:
-            spans.setdefault((found.start, found.end), name if most > 0 else "none")
+            spans.setdefault((found.start, found.end), name if most > 0 else NO_EVENT)
     places = sorted(spans)
     mentions = tuple(Mention(a, b, text.text[a:b], "ADE", 1.0) for a, b in places)
     return Example(replace(case, mentions=mentions), tuple(spans[place] for place in places))

@@ -55,13 +55,13 @@ def make(settings: Settings, place: Place) -> Release:
         dtype=getattr(torch, settings.precision),
         max_pieces=settings.max_pieces,
     )
-    how = HowToRead(settings.around, texts=settings.texts)
+    how = HowToRead(settings.around, settings.stated > 0, settings.texts)
     of = f"{files[WEIGHTS]} {settings.precision}"
     cache = Path(settings.cache).expanduser() / "vectors"
     vectors = vectors_of([e.case for e in examples], Features(encoder, how), of, cache)
     rows = [
-        Row(vector, name, number)
-        for number, (example, own) in enumerate(zip(examples, vectors, strict=True))
+        Row(vector, name)
+        for example, own in zip(examples, vectors, strict=True)
         for name, vector in zip(example.classes, own, strict=True)
         if vector is not None
     ]
@@ -92,7 +92,6 @@ def _built(
                 "classes": list(fitted.rule.classes),
                 "threshold": fitted.rule.threshold,
                 "raised_from": fitted.rule.raised_from,
-                "temperature": fitted.rule.temperature,
                 "base_files": dict(files),
                 "training": {k: v for k, v in asdict(settings).items() if k not in {"base", "cache"}},
             },

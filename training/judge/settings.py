@@ -21,16 +21,17 @@ class Settings:
 
     base: str = NAME
     corpora: Corpora = "written+psytar"
-    unmatched: bool = False
-    stated: Share = 0.5
-    around: Literal["sentence", "characters"] = "sentence"
+    unmatched: bool = True
+    stated: Share = 0.0
+    around: Literal["sentence", "characters"] = "characters"
     texts: Literal["effects", "events"] = "effects"
     max_pieces: Annotated[int, Field(ge=16, le=512)] = 256
-    hidden: Annotated[int, Field(ge=0)] = 0
-    epochs: Annotated[int, Field(ge=1)] = 20
-    lr: float = 1e-3
-    decay: float = 0.1
-    keep: Share = 0.95
+    hidden: Annotated[int, Field(ge=0)] = 128
+    epochs: Annotated[int, Field(ge=1)] = 12
+    lr: float = 2e-3
+    decay: float = 0.01
+    dropout: Share = 0.1
+    threshold: Share = 0.3
     raised_from: Share = 0.7
     cache: str = "~/.cache/pvstream"
     limit: Annotated[int, Field(ge=0)] = 0

@@ -76,10 +76,6 @@ def test_events_and_withdrawals_together_reach_the_threshold() -> None:
     assert one.name == "event" and one.probability == pytest.approx(0.59)
     (other,) = replace(rule, threshold=0.6).decisions(logits, [RASH])
     assert other.name == "relieved" and other.probability == pytest.approx(0.41)
-    (biased,) = replace(rule, bias=(0.0, 9.0, 0.0)).decisions(logits, [RASH])
-    assert biased.name == "withdrawal"
-    (flat,) = replace(rule, temperature=100.0).decisions(torch.tensor([[0.0, 0.0, 9.0]]), [RASH])
-    assert flat.probability == pytest.approx(2 / 3, abs=0.05)
 
 
 @pytest.mark.parametrize(
@@ -165,8 +161,6 @@ def test_a_release_over_another_base_is_refused(
         ({"classes": ["event", "withdrawal", "relieved", "odd"]}, "unknown class 'odd'"),
         ({"classes": ["withdrawal", "relieved", "none"]}, "needs the class 'event'"),
         ({"classes": ["event", "none"]}, "not one of 2 classes"),
-        ({"temperature": 0}, "temperature"),
-        ({"bias": [1.0]}, "a bias for each class"),
         ({"threshold": 2}, "threshold from 0 to 1"),
         ({"base_files": {"config.json": "0" * 64}}, "must declare the sha256"),
         ({"read": {"around": "page"}}, "page"),

@@ -24,10 +24,10 @@ from training.evaluation import judge as evaluation
 from training.evaluation.judge import JudgedText
 from training.judge import data as judge_data
 from training.judge import release as judge_release
-from training.judge.data import Example, read, vectors_of
+from training.judge.data import NO_EVENT, Example, read, vectors_of
 from training.judge.release import _sources
 from training.judge.task import TASK
-from training.judge.train import Row, _parts, fit
+from training.judge.train import Row, fit
 from training.recipes.recipe import RecipeError
 
 WORDS = {"rash": "event", "zaps": "withdrawal", "relief": "relieved"}
@@ -122,7 +122,7 @@ def test_vectors_are_computed_once(tiny_mpnet: str, tmp_path: Path, monkeypatch:
 def test_what_the_tagger_finds_has_the_class_of_the_mark_below_it(corpora: Callable[..., None]) -> None:
     text = "drug: bad rash, zaps"
     corpora([JudgedText(text, ((6, 14, "event"),), Stated(("zoloft",), "flu"))])
-    settings = settings_of("judge", corpora="written", stated=1.0)
+    settings = settings_of("judge", corpora="written", stated=1.0, unmatched=False)
     ((one,),) = read(Path(), settings, Tagger("rash", "zaps")).values()
     assert [(m.text, name) for m, name in zip(one.case.mentions, one.classes, strict=True)] == [
         ("bad rash", "event"), ("rash", "event"),
@@ -131,29 +131,21 @@ def test_what_the_tagger_finds_has_the_class_of_the_mark_below_it(corpora: Calla
     ((more,),) = read(
         Path(), settings_of("judge", corpora="written", stated=0.0, unmatched=True), Tagger("rash", "zaps")
     ).values()
-    assert more.classes == ("event", "event", "none")
+    assert more.classes == ("event", "event", "no event")
     assert more.case.stated == Stated()
 
 
-def test_texts_are_not_in_both_parts_and_the_scale_is_in_the_weights() -> None:
+def test_the_scale_of_vectors_is_in_the_weights_and_unmarked_mentions_are_any_other_class() -> None:
     torch.manual_seed(0)
-    rows = [
-        Row(torch.randn(6) * 50 + (400 if name == "event" else 300), name, number)
-        for number, name in zip(range(200), itertools.cycle(("event", "relieved")), strict=False)
-        for _ in range(2)
-    ]
-    train, held = _parts(
-        [r._replace(vector=torch.tensor([float(r.text)])) for r in rows], ("event", "relieved")
-    )
-    assert (len(train.targets), len(held.targets)) == (360, 40)
-    assert not set(train.vectors.flatten().tolist()) & set(held.vectors.flatten().tolist())
-    fitted = fit(rows, settings_of("judge", epochs=30, lr=0.05, hidden=4, keep=1.0))
-    decisions = fitted.rule.decisions(
-        fitted.head(torch.stack([r.vector for r in rows])), [Mention(0, 1, "x", "ADE", 1.0)] * len(rows)
-    )
-    right = sum(d.name == row.name for d, row in zip(decisions, rows, strict=True))
-    assert right > 0.95 * len(rows)
+    means = {"event": 400, "relieved": 300, "denied": 200, NO_EVENT: 200}
+    rows = [Row(torch.randn(6) * 5 + means[name], name) for _ in range(100) for name in means]
+    fitted = fit(rows, settings_of("judge", epochs=40, lr=0.05, hidden=4, dropout=0.0))
+    assert fitted.rule.classes == ("event", "relieved", "denied")
     assert isinstance(fitted.head, JudgeHead) and fitted.head.hidden is not None
+    mentions = [Mention(0, 1, "x", "ADE", 1.0)] * len(rows)
+    decisions = fitted.rule.decisions(fitted.head(torch.stack([r.vector for r in rows])), mentions)
+    expected = ["denied" if row.name == NO_EVENT else row.name for row in rows]
+    assert sum(d.name == name for d, name in zip(decisions, expected, strict=True)) > 0.95 * len(rows)
 
 
 def test_a_run_without_an_event_or_a_base_is_refused(
