@@ -36,8 +36,8 @@ from tests.integration.workers.held_worker import HOLD, held_worker
 from tests.variants import marked
 from training.common.program_help import run_program
 
-#: Each of two workers has half of the four partitions.
-SHARE = 2
+#: Each of two workers has half of the four partitions of posts, and of the four of questions.
+SHARE = 4
 #: What happens to a report meanwhile, by its number modulo 3: a second revision, nothing, deletion.
 REVISED, UNCHANGED, DELETED = range(3)
 #: Seconds until the workers have done what a round waits for.
@@ -134,7 +134,7 @@ def run(site: Site, plan: Plan) -> list[Counts]:
     held = held_worker("ner", site.env | {"PV_HTTP_PORT": str(port)}, site.folder / "held.log", folder)
     with held as suspended, site.running("worker", "--stage", "ner") as other:
         pair = Pair(site, plan, suspended, port, folder)
-        processes.wait_until(pair.shares, "two partitions each", ROUND_SECONDS)
+        processes.wait_until(pair.shares, "half of the partitions each", ROUND_SECONDS)
         counts = [pair.run(round_) for round_ in plan.rounds]
         before = site.count("mentions")
         site.produce("posts", posts("after", plan.keys, 2, REVISED, UNCHANGED, DELETED))

@@ -101,10 +101,10 @@ def test_a_second_worker_takes_no_partition_before_it_has_loaded(tiny_site: Site
             processes.wait_until(lambda: LOADING in site.log.read_text(), "a worker that loads")
             time.sleep(4)  # the first one learns of a rebalance with its next heartbeat, after 2.5 s
             assert second.poll() is None
-            # All four partitions are still the first one's.
+            # All partitions, four of posts and four of questions, are still the first one's.
             site.produce("posts", records)
             site.wait_count(40, "mentions")
-            assert site.metric('pv_assigned_partitions{stage="ner"}') == 4
+            assert site.metric('pv_assigned_partitions{stage="ner"}') == 8
         stop(first)
 
 

@@ -189,7 +189,7 @@ def test_effects_right_behind_a_drug_of_a_list_are_its_own(
 
 
 @pytest.mark.parametrize(
-    ("text", "states"),
+    ("text", "reactions"),
     [
         ("Allergies: PCN (hives)", True),
         ("ALL: PCN (hives)", True),
@@ -212,8 +212,8 @@ def test_effects_right_behind_a_drug_of_a_list_are_its_own(
         ("Allergies: sulfa - rash. Came today with a cold and fever. PCN - sinusitis", False),
     ],
 )
-def test_a_list_of_reactions_is_called_so_in_front_of_it(text: str, states: bool) -> None:
-    assert listed(text, [_mention(text, "PCN", DRUG)], []).are_reactions is states
+def test_a_list_of_reactions_is_called_so_in_front_of_it(text: str, reactions: bool) -> None:
+    assert listed(text, [_mention(text, "PCN", DRUG)], []).are_reactions is reactions
 
 
 @pytest.mark.parametrize(

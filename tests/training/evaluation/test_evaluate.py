@@ -96,8 +96,8 @@ def test_a_missing_folder_and_an_empty_file_are_one_clear_line(tmp_path: Path) -
 
 
 def test_every_task_has_a_default_split_and_a_primary_score() -> None:
-    # Idiom-aware vectors are no stage of their own; posts are two stages together.
-    assert set(SPLITS) == set(PRIMARY) == {*TASKS, "idiom", "posts"}
+    # Idiom-aware vectors and judges are no stages; posts are two stages together.
+    assert set(SPLITS) == set(PRIMARY) == {*TASKS, "idiom", "judge", "posts"}
     assert {task: splits[0] for task, splits in SPLITS.items()} == {
         "ner": "psytar_test",
         "acronym": "casi",
@@ -105,6 +105,7 @@ def test_every_task_has_a_default_split_and_a_primary_score() -> None:
         "normalization": "heldout",
         "summarization": "meqsum_test",
         "idiom": "dev_en",
+        "judge": "psytar_test",
         "posts": "teaching",
     }
 
