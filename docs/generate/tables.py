@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 from benchmarks.headline import HEADLINES
 from streams import metrics
 from streams.agents.pipeline import STAGES
-from streams.settings import Settings
+from streams.settings import SECRETS, Settings
 from streams.store.follow import FOLLOWED
 from streams.topics import (
     CURSORS,
@@ -54,12 +54,19 @@ _START, _END = "<!-- generated: {} -->\n", "\n<!-- end -->"
 
 
 def settings_table() -> list[str]:
-    """One row for each setting: variable, values, default, meaning."""
+    """One row for each setting: variable, values, default, meaning. A secret shares its row with its file."""
+    files = {f"{secret}_file" for secret in SECRETS}
     rows = [
-        (f"`PV_{name.upper()}`", _values(field), _default(field), _meaning(field))
+        (_variables(name), _values(field), _default(field), _meaning(field))
         for name, field in Settings.model_fields.items()
+        if name not in files
     ]
     return table(("variable", "values", "default", "meaning"), rows)
+
+
+def _variables(name: str) -> str:
+    variable = f"PV_{name.upper()}"
+    return f"`{variable}`, `{variable}_FILE`" if name in SECRETS else f"`{variable}`"
 
 
 def _meaning(field: FieldInfo) -> str:

@@ -124,9 +124,9 @@ class PipelineSettings(SettingsWithSecrets):
     """Device that the models run on: `cpu` or `cuda`."""
 
     post_threshold: float | None = Field(default=None, ge=0, le=1)
-    """Probability that a sentence of a post reports an adverse event, below which the tagger gives no adverse
-    events and no withdrawal symptoms for it; by default the threshold of the release, whose manifest states
-    what each threshold would do. Set it alike on all workers of the stage: a record does not state it."""
+    """Probability that a sentence of a post reports an adverse event, below which the tagger gives no events
+    for it; by default that of the release, whose manifest states what each would do. Set it alike on all
+    workers of the stage: a record does not state it."""
 
     drug_classes: bool = False
     """Whether the relation stage takes the name of a drug class in a clinical sentence ("antibiotics", "oral
@@ -163,7 +163,7 @@ class PipelineSettings(SettingsWithSecrets):
 
     inference_deadline: float = Field(default=120.0, ge=1, le=DAY)
     """Seconds that the inference of one batch may take, and that the event loop may stand still. After that
-    /health/live fails and the process ends; a batch takes seconds, so only a model that hangs gets there."""
+    /health/live fails and the process ends."""
 
     drift_sample: float = Field(default=0.01, ge=0, le=1)
     """Share of the records of each stage that are compared with the texts that its release was made with
@@ -171,7 +171,7 @@ class PipelineSettings(SettingsWithSecrets):
 
     max_output_bytes: int = Field(default=1_000_000, ge=1024, le=1 << 30)
     """Largest output record in bytes; a larger one becomes a dead letter. Must be below the topic's
-    max.message.bytes, because the broker would refuse the record at every attempt."""
+    max.message.bytes."""
 
     http_host: str = "127.0.0.1"
     """Address on which /metrics, /health and /releases are served. The default is reachable from this machine
@@ -181,14 +181,12 @@ class PipelineSettings(SettingsWithSecrets):
     """Port of /metrics, /health and /releases; 0 chooses any free port."""
 
     session_timeout: float = Field(default=10.0, gt=0, le=DAY)
-    """Seconds without a heartbeat after which a worker's partitions go to others. Faust's default of 60 would
-    leave them idle that long; below 6, which many brokers refuse, a long garbage collection looks like a
-    crash."""
+    """Seconds without a heartbeat after which a worker's partitions go to others. Many brokers refuse less
+    than 6."""
 
     instance: str = Field(default="", max_length=200, pattern="^[A-Za-z0-9._-]*$")
-    """Name of this worker among those of its stage, for static membership. A worker that is restarted within
-    PV_SESSION_TIMEOUT gets its partitions again, and the other workers notice nothing. No two workers of a
-    stage may have the same name. Empty: the partitions of a worker that stops go to others at once."""
+    """Name of this worker among those of its stage, for static membership; no two may have the same. Empty:
+    the partitions of a worker that stops go to others at once."""
 
     commit_interval: float = Field(default=1.0, gt=0, le=DAY)
     """Seconds between offset commits; a crash repeats the records acknowledged since the last commit."""
