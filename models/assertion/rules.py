@@ -130,12 +130,12 @@ def _sentence(text: str, start: int, end: int, clinical: bool) -> tuple[str, int
     """The sentences that overlap the span in lower case, and its offsets in them; "" where there are none."""
     if not 0 <= start < end <= len(text):
         return "", 0, 0
-    found = _sentences_of(text, clinical)
-    first = bisect_right(found, start, key=attrgetter("end"))
-    after = bisect_left(found, end, key=attrgetter("start"))
+    spans = _sentences_of(text, clinical)
+    first = bisect_right(spans, start, key=attrgetter("end"))
+    after = bisect_left(spans, end, key=attrgetter("start"))
     if first == after:
         return "", 0, 0
-    begin, stop = found[first].start, found[after - 1].end
+    begin, stop = spans[first].start, spans[after - 1].end
     # The window may cut a word, a part of which may match a trigger: it is left out.
     low, high = start - _WINDOW, end + _WINDOW
     if begin < low:
@@ -160,7 +160,7 @@ def _sentences_of(text: str, clinical: bool) -> tuple[Span, ...]:
 @lru_cache(maxsize=256)
 def _matches_of(sentence: str, clinical: bool) -> tuple[_Match, ...]:
     """Cached, because other effects of the sentence, and the next stage, need them."""
-    return tuple(_Match(*found) for found in (_CLINICAL if clinical else _POSTS)(sentence))
+    return tuple(_Match(*place) for place in (_CLINICAL if clinical else _POSTS)(sentence))
 
 
 def _scanner(*, clinical: bool) -> Scanner:

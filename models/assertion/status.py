@@ -31,12 +31,12 @@ def asserted(
     """
     if mention.status is None:
         return assertion(text, mention.start, mention.end, clinical=clinical)
-    other = mention.status == OTHER or (mention.status == OWN and _is_anothers(text, mention, sure))
-    found = assertion(text, mention.start, mention.end) if asked else Assertion()
-    hypothetical = mention.status == HYPOTHETICAL or found.hypothetical
-    if hypothetical and not other:
+    of_another = mention.status == OTHER or (mention.status == OWN and _is_anothers(text, mention, sure))
+    by_rules = assertion(text, mention.start, mention.end) if asked else Assertion()
+    hypothetical = mention.status == HYPOTHETICAL or by_rules.hypothetical
+    if hypothetical and not of_another:
         hypothetical = not _has_happened(text, mention)
-    return Assertion(mention.status == NEGATED, hypothetical, other)
+    return Assertion(mention.status == NEGATED, hypothetical, of_another)
 
 
 def _has_happened(text: str, mention: Mention) -> bool:

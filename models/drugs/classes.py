@@ -95,11 +95,11 @@ class DrugClasses:
             if kind == "drug":
                 self._groups[of] = Group(of)
             elif members:
-                own: DrugKind = "regimen" if kind == "regimen" else "class"
-                self._groups[of] = Group(of, own, tuple(members.split(_NEXT)))
+                group_kind: DrugKind = "regimen" if kind == "regimen" else "class"
+                self._groups[of] = Group(of, group_kind, tuple(members.split(_NEXT)))
             for form in _both(name):
                 self._meanings.setdefault(_plain(form), []).append(_Meaning(of, _GUARDS[guard]))
-        named = {meaning.name for own in self._meanings.values() for meaning in own}
+        named = {meaning.name for meanings in self._meanings.values() for meaning in meanings}
         if lacking := sorted(named - self._groups.keys()):
             raise ValueError(f"{lacking[0]}: no row has its members")
 

@@ -24,5 +24,5 @@ def generic_of_misspelling(name: str) -> str | None:
         return None
     lexicon = bundled_lexicon()
     edits = chain(exchanged(word), left_out(word), added(word), replaced(word))
-    found = {lexicon.canonical(edit) for edit in edits if len(edit) >= LEAST_LETTERS} - {None}
-    return found.pop() if len(found) == 1 else None
+    generics = {lexicon.canonical(edit) for edit in edits if len(edit) >= LEAST_LETTERS} - {None}
+    return generics.pop() if len(generics) == 1 else None

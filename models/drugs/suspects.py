@@ -47,7 +47,7 @@ class Suspects:
         self._starts = sorted(m.start for m in self._mentions if m.label in CODED_LABELS)
         self._stated = tuple(dict.fromkeys(generic for name in stated for generic in _of_source(name)))
         groups = {d.name: group_named(d.name) for d in self._drugs}
-        self._classes = {name: own for name, own in groups.items() if own and own.kind == "class"}
+        self._classes = {name: group for name, group in groups.items() if group and group.kind == "class"}
         self._products = [d for d in self._drugs if d.name not in self._classes]
         self._taken = [d for d in self._drugs if is_taken(text, d)]
         self._only = not self._stated and len({d.name for d in self._products or self._drugs}) == 1
@@ -58,24 +58,24 @@ class Suspects:
             return _members([name for drug in related for name in self._names(drug)]), "relation"
         mention = self._mentions[effect]
         place = Span(mention.start, mention.end)
-        found = self._causes(place) if self._drugs else None
-        if self._stated and not (found and found.stated):
+        by_text = self._causes(place) if self._drugs else None
+        if self._stated and not (by_text and by_text.stated):
             return self._stated, "report"
-        if found is None:
+        if by_text is None:
             return (), "none"
-        is_only = self._only and found.names == ((self._products or self._drugs)[0].name,)
-        return _members(found.names), "only_drug_in_text" if is_only else "text"
+        is_only = self._only and by_text.names == ((self._products or self._drugs)[0].name,)
+        return _members(by_text.names), "only_drug_in_text" if is_only else "text"
 
     def _causes(self, effect: Span) -> Causes | None:
         """Of the products in the text, or of a class where the words name it as the cause: then of the
         products that belong to it, where some are there.
         """
         products = self._products or [d for d in self._taken if d.end <= effect.start]
-        found = causes(self._text, products, effect, self._starts) if products else None
+        by_products = causes(self._text, products, effect, self._starts) if products else None
         by_words = causes(self._text, self._drugs, effect, self._starts) if self._classes else None
         named = [self._classes[name] for name in by_words.names if name in self._classes] if by_words else []
         if by_words is None or not (by_words.stated and named):
-            return found
+            return by_products
         if any(group.has(name) for group in named for name in self._stated):
             return None
         members = [d for d in products if any(group.has(d.name) for group in named)]
@@ -118,15 +118,15 @@ def _class_of(name: str) -> str | None:
 
 def _of_source(stated: str) -> Sequence[str]:
     """The names of what a source states as the drug: what may be another thing in a text is a drug here."""
-    found = bundled_lexicon().generics(stated)
-    if found != (" ".join(stated.lower().split()),) or bundled_lexicon().generic(stated):
-        return found
-    other = generic_of_nickname(stated, _VACCINE) or _class_of(stated)
-    return _members([other]) if other else found
+    generics = bundled_lexicon().generics(stated)
+    if generics != (" ".join(stated.lower().split()),) or bundled_lexicon().generic(stated):
+        return generics
+    name = generic_of_nickname(stated, _VACCINE) or _class_of(stated)
+    return _members([name]) if name else generics
 
 
 def _members(names: Sequence[str]) -> tuple[str, ...]:
     """The names, of a regimen those of its members."""
     groups = ((name, group_named(name)) for name in names)
-    own = (g.members if g and g.kind == "regimen" else (name,) for name, g in groups)
-    return tuple(dict.fromkeys(member for members in own for member in members))
+    parts = (g.members if g and g.kind == "regimen" else (name,) for name, g in groups)
+    return tuple(dict.fromkeys(member for members in parts for member in members))

@@ -192,29 +192,29 @@ def _taken_together(
     return tuple(dict.fromkeys(d.name for d in drugs[first : last + 1]))
 
 
-def _are_joined(text: str, one: NamedDrug, other: NamedDrug, starts: Sequence[int]) -> bool:
-    if other.start - one.end >= _NEAR or not _SAYS["together"].fullmatch(text, one.end, other.start):
+def _are_joined(text: str, first: NamedDrug, second: NamedDrug, starts: Sequence[int]) -> bool:
+    if second.start - first.end >= _NEAR or not _SAYS["together"].fullmatch(text, first.end, second.start):
         return False
-    if _is_compared(text, one) and not _is_compared(text, other):
+    if _is_compared(text, first) and not _is_compared(text, second):
         return False
-    return bisect_left(starts, one.end) == bisect_left(starts, other.start)
+    return bisect_left(starts, first.end) == bisect_left(starts, second.start)
 
 
-def _is_added(text: str, one: NamedDrug, other: NamedDrug) -> bool:
+def _is_added(text: str, first: NamedDrug, second: NamedDrug) -> bool:
     """Whether the first drug was added to the second, which was taken before."""
     return (
-        other.start - one.end < _NEAR
-        and _SAYS["to_it"].fullmatch(text, one.end, other.start) is not None
-        and _SAYS["added"].search(text[max(0, one.start - _NEAR) : one.start]) is not None
+        second.start - first.end < _NEAR
+        and _SAYS["to_it"].fullmatch(text, first.end, second.start) is not None
+        and _SAYS["added"].search(text[max(0, first.start - _NEAR) : first.start]) is not None
     )
 
 
-def _is_old(text: str, one: NamedDrug, other: NamedDrug) -> bool:
+def _is_old(text: str, first: NamedDrug, second: NamedDrug) -> bool:
     """Whether the first drug replaced the second."""
     return (
-        other.start - one.end < _NEAR
-        and _SAYS["from_old"].fullmatch(text, one.end, other.start) is not None
-        and _SAYS["to_new"].search(text[max(0, one.start - _NEAR) : one.start]) is not None
+        second.start - first.end < _NEAR
+        and _SAYS["from_old"].fullmatch(text, first.end, second.start) is not None
+        and _SAYS["to_new"].search(text[max(0, first.start - _NEAR) : first.start]) is not None
     )
 
 

@@ -25,7 +25,7 @@ class DrugUses:
     def __init__(self, rows: dict[str, list[frozenset[str]]]) -> None:
         """`rows`: preferred terms in lower case that belong together, by nonproprietary name."""
         self._rows = rows
-        self._uses = {drug: frozenset().union(*own) for drug, own in rows.items()}
+        self._uses = {drug: frozenset().union(*uses) for drug, uses in rows.items()}
 
     @classmethod
     def load(cls, path: Path = BUNDLED) -> Self:
@@ -43,8 +43,8 @@ class DrugUses:
         """The uses of the drug that stand in a row of the table with one of these, preferred terms in lower
         case: what belongs to one complaint.
         """
-        own = (row for part in {generic, *generic.split("/")} for row in self._rows.get(part, ()))
-        return frozenset().union(*(row for row in own if row & terms))
+        rows = (row for part in {generic, *generic.split("/")} for row in self._rows.get(part, ()))
+        return frozenset().union(*(row for row in rows if row & terms))
 
     def treats(self, generic: str, term: str) -> bool:
         """Whether a preferred term, in any case, is a use of the drug; of an unknown drug it is not."""

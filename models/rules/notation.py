@@ -34,7 +34,7 @@ def read_rules(
     """Each kind and trigger in the order of a table, with the alternatives in the place of lists; `lists`:
     further ones, by their names in braces. ValueError where a list has no row above.
     """
-    known = {name: list(own) for name, own in lists.items()}
+    known = {name: list(rows) for name, rows in lists.items()}
     for path in (folder / SHARED, folder / f"{table}.tsv"):
         for kind, trigger, *_ in read_tsv(path, ("kind", "trigger")):
             if missing := [name for name in _LIST.findall(trigger) if name not in known]:
@@ -55,7 +55,9 @@ def patterns(
     kinds: dict[str, list[str]] = {}
     for kind, trigger in read_rules(table, folder, lists):
         kinds.setdefault(kind, []).append(trigger)
-    return {kind: re.compile("|".join(own), re.IGNORECASE | re.DOTALL) for kind, own in kinds.items()}
+    return {
+        kind: re.compile("|".join(triggers), re.IGNORECASE | re.DOTALL) for kind, triggers in kinds.items()
+    }
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ class Scanner:
 
 def _runs(rows: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """The triggers of each run of rows of one kind."""
-    return [(kind, "|".join(own[1] for own in run)) for kind, run in groupby(rows, lambda row: row[0])]
+    return [(kind, "|".join(row[1] for row in run)) for kind, run in groupby(rows, lambda row: row[0])]
 
 
 def _is_word(trigger: str) -> bool:

@@ -39,17 +39,17 @@ def whole_sentences(text: str) -> list[Span]:
     return joined
 
 
-def _is_cut(text: str, one: Span, other: Span) -> bool:
+def _is_cut(text: str, before: Span, after: Span) -> bool:
     """Whether a sentence is the first part of another: a long line without a mark at its end, and the next
     line begins with a small letter, but is no other item of a list.
     """
-    between = text[one.end : other.start]
-    if between.strip(" \t") not in ("\n", "\r\n") or not text[other.start].islower():
+    between = text[before.end : after.start]
+    if between.strip(" \t") not in ("\n", "\r\n") or not text[after.start].islower():
         return False
-    first = _item(text, max(one.start, text.rfind("\n", 0, one.end) + 1))
-    if first is not None and first == _item(text, other.start):
+    first = _item(text, max(before.start, text.rfind("\n", 0, before.end) + 1))
+    if first is not None and first == _item(text, after.start):
         return False
-    line = text[max(0, one.end - _LINE) : one.end]
+    line = text[max(0, before.end - _LINE) : before.end]
     return len(line) == _LINE and {"\n", "\r"}.isdisjoint(line) and line[-1] not in ".?!:;"
 
 
@@ -62,10 +62,13 @@ def _goes_on(text: str, start: int, end_mark: re.Match[str]) -> bool:
     """Whether the mark, the first after `start`, belongs to an abbreviation within a sentence."""
     # Only the last characters are searched: a text of abbreviations would need quadratic time.
     before = text[max(start, end_mark.start() - _LONGEST_ABBREVIATION - 1) : end_mark.start()]
-    found = _SAYS["abbreviation"].search(before)
-    if found is None or found.lastgroup is None:
+    abbreviation = _SAYS["abbreviation"].search(before)
+    if abbreviation is None or abbreviation.lastgroup is None:
         return False
-    return found.lastgroup == "always" or _SAYS[found.lastgroup].match(text, end_mark.end()) is not None
+    return (
+        abbreviation.lastgroup == "always"
+        or _SAYS[abbreviation.lastgroup].match(text, end_mark.end()) is not None
+    )
 
 
 def _append(spans: list[Span], text: str, start: int, end: int) -> None:
