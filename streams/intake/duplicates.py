@@ -72,19 +72,19 @@ class Window:
 
         A repeated report is found to be what it was found to be before.
         """
-        found = self._known(repost_of, now) if repost_of is not None else None
-        if found is not None and found != id_:
-            self._remember(id_, found, now)
-            return found, "reference"
+        earlier = self._known(repost_of, now) if repost_of is not None else None
+        if earlier is not None and earlier != id_:
+            self._remember(id_, earlier, now)
+            return earlier, "reference"
         marks = self._marks(text)
-        found = self._nearest(marks, now)
+        earlier = self._nearest(marks, now)
         if repost_of is not None:
             # The original was never seen here, so its first repost stands for it.
-            self._remember(repost_of, found or id_, now)
-        self._remember(id_, found or id_, now)
-        if found is None:
+            self._remember(repost_of, earlier or id_, now)
+        self._remember(id_, earlier or id_, now)
+        if earlier is None:
             self._keep(id_, marks, now)
-        return (found, "text") if found is not None and found != id_ else (None, "")
+        return (earlier, "text") if earlier is not None and earlier != id_ else (None, "")
 
     def learn(self, id_: str, text: str, duplicate_of: str | None, at: float) -> None:
         """Takes over what an earlier process decided about a report, which it received at this time."""

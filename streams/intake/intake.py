@@ -48,8 +48,8 @@ class Privacy:
 
     def regions_with(self, country: str | None) -> tuple[str, ...]:
         """`regions`, and the country of a post where its source states it as ISO 3166-1 does."""
-        own, regions = (country or "").upper(), self.regions
-        return (*regions, own) if len(own) == 2 and own not in regions else regions  # noqa: PLR2004
+        stated, regions = (country or "").upper(), self.regions
+        return (*regions, stated) if len(stated) == 2 and stated not in regions else regions  # noqa: PLR2004
 
 
 class PostIntake:
@@ -72,8 +72,8 @@ class PostIntake:
         """
         terms = None
         if not everything:
-            own = read_terms(settings.terms) if settings.terms else []
-            terms = Terms([*drug_terms(), *own])
+            added = read_terms(settings.terms) if settings.terms else []
+            terms = Terms([*drug_terms(), *added])
         window = Window(settings.duplicate_reports, settings.duplicate_days)
         return cls(Filter(terms, settings.languages.split(",")), Privacy.of(settings), window)
 

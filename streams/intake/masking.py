@@ -60,13 +60,13 @@ def mask(text: str, regions: Sequence[str] = ()) -> tuple[str, tuple[Masked, ...
     """The text with its stand-ins, and where they are in it. `regions`: ISO 3166-1 codes of the countries
     whose national phone numbers are found; numbers with a country code always are.
     """
-    found = _merged([*_names(text), *_phones(text, regions)])
-    if not found:
+    spans = _merged([*_names(text), *_phones(text, regions)])
+    if not spans:
         return text, ()
     pieces: list[str] = []
     masked: list[Masked] = []
     done = length = 0
-    for kind, start, end in found:
+    for kind, start, end in spans:
         stand_in = STAND_INS[kind]
         pieces += [text[done:start], stand_in]
         length += start - done
@@ -76,12 +76,12 @@ def mask(text: str, regions: Sequence[str] = ()) -> tuple[str, tuple[Masked, ...
     return "".join([*pieces, text[done:]]), tuple(masked)
 
 
-def _merged(found: Iterable[tuple[MaskKind, int, int]]) -> list[tuple[MaskKind, int, int]]:
+def _merged(spans: Iterable[tuple[MaskKind, int, int]]) -> list[tuple[MaskKind, int, int]]:
     """The spans in text order. Where a phone number and another span share characters, which only those two
     can, they become one of the other's kind: a number may begin in a URL and end behind it.
     """
     merged: list[tuple[MaskKind, int, int]] = []
-    for kind, start, end in sorted(found, key=lambda f: f[1]):
+    for kind, start, end in sorted(spans, key=lambda f: f[1]):
         if merged and start < merged[-1][2]:
             before, first, last = merged[-1]
             merged[-1] = (kind if before == "phone" else before, first, max(last, end))
