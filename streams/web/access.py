@@ -144,7 +144,7 @@ class Access:
         name = _clean(request.headers.get(self._settings.web_user_header, ""))
         if request.remote not in self._proxies or not name:
             return None
-        reviewers = {one.strip() for one in self._settings.web_reviewers.split(",")}
+        reviewers = {reviewer.strip() for reviewer in self._settings.web_reviewers.split(",")}
         session = known.session if known and known.name == name else secrets.token_urlsafe(12)
         return User(name, "reviewer" if name in reviewers else "reader", session)
 

@@ -118,13 +118,13 @@ def _with_drugs(
     state: ReviewedEvent, form: Form, event: Mapping[str, Any], lexicon: DrugLexicon
 ) -> ReviewedEvent:
     """Only names of the lexicon and of classes: a decision must have no words of the report."""
-    found = found_drugs(event)
+    by_models = found_drugs(event)
     if "drugs" not in form:
         return state
     given = [name.strip() for name in str(form["drugs"]).split(",") if name.strip()]
     if state.drugs is not None and (given == list(state.drugs) or _is_unchanged(form, state.drugs)):
         return state
-    if given == found or _is_unchanged(form, found):
+    if given == by_models or _is_unchanged(form, by_models):
         return replace(state, drugs=None)
     known = [(name, lexicon.generic(name) or class_named(name)) for name in given]
     unknown = [name for name, generic in known if generic is None]

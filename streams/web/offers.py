@@ -56,7 +56,7 @@ async def count_waiting(site: Site, log: ReviewLog, order: str, name: str) -> in
 
 async def offer_of(site: Site, where: Place) -> Offer | None:
     """The event at a place; None where the report no longer has it, or has another text."""
-    report = await site.queries.run(partial(reports.one, id_=where[0], texts=site.settings.web_texts))
+    report = await site.queries.run(partial(reports.report_of, id_=where[0], texts=site.settings.web_texts))
     if report is None:
         return None
     for event in report["events"]:

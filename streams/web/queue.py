@@ -30,17 +30,17 @@ def waiting(database: Database, order: str, start: int = 0) -> tuple[int, list[P
     events.
     """
     (count,) = rows(database, "SELECT count(*) AS n FROM events WHERE review IS NULL")
-    found = rows(
+    events = rows(
         database,
         "SELECT report_id, span_start, span_end, found FROM events WHERE review IS NULL "
         f"ORDER BY {ORDERS[order]} LIMIT {FETCHED} OFFSET {start}",
     )
-    if not found:
+    if not events:
         return int(count["n"]), []
-    ids = ", ".join(quoted(event["report_id"]) for event in found)
+    ids = ", ".join(quoted(event["report_id"]) for event in events)
     records = rows(database, f"SELECT id, record_id FROM reports WHERE id IN ({ids})")
     by_id = {row["id"]: row["record_id"] for row in records}
-    return int(count["n"]), [place(event | {"record_id": by_id.get(event["report_id"])}) for event in found]
+    return int(count["n"]), [place(event | {"record_id": by_id.get(event["report_id"])}) for event in events]
 
 
 def place(event: dict[str, Any]) -> Place:
@@ -52,8 +52,8 @@ def present(database: Database, places: Sequence[Place]) -> list[Place]:
     """The places whose report still has the event: it may be deleted or changed, and a later release may
     have found other spans.
     """
-    found = _stored_reviews(database, places)
-    return [where for where in places if where in found]
+    stored = _stored_reviews(database, places)
+    return [where for where in places if where in stored]
 
 
 def reviewed_since(database: Database, log: ReviewLog) -> int:
@@ -76,7 +76,7 @@ def is_decided(log: ReviewLog, where: Place) -> bool:
 def _stored_reviews(database: Database, places: Sequence[Place]) -> dict[Place, str | None]:
     """What the store has as the decision, for those events that reports have."""
     wanted = set(places)
-    found: dict[Place, str | None] = {}
+    reviews: dict[Place, str | None] = {}
     ids = sorted({where[0] for where in places})
     for i in range(0, len(ids), CHUNK):
         events = rows(
@@ -85,18 +85,18 @@ def _stored_reviews(database: Database, places: Sequence[Place]) -> dict[Place, 
             "JOIN reports r ON r.id = e.report_id "
             f"WHERE NOT r.deleted AND r.id IN ({', '.join(map(quoted, ids[i : i + CHUNK]))})",
         )
-        found |= {where: event["review"] for event in events if (where := place(event)) in wanted}
-    return found
+        reviews |= {where: event["review"] for event in events if (where := place(event)) in wanted}
+    return reviews
 
 
 def _for_second_reading(log: ReviewLog, name: str) -> list[Place]:
     """Events that somebody else has decided and nobody has read again, in a random order that stays."""
-    found = [
+    places = [
         where
         for where, r in log.readings.items()
         if r.first and r.first.reviewer != name and r.second is None and r.resolution is None
     ]
-    return sorted(found, key=lambda where: hashlib.md5(str(where).encode(), usedforsecurity=False).digest())
+    return sorted(places, key=lambda where: hashlib.md5(str(where).encode(), usedforsecurity=False).digest())
 
 
 def _disputed(log: ReviewLog, name: str) -> list[Place]:
@@ -104,7 +104,8 @@ def _disputed(log: ReviewLog, name: str) -> list[Place]:
     return [
         where
         for where, r in log.readings.items()
-        if r.is_disputed and name not in {one.reviewer for one in (r.first, r.second) if one is not None}
+        if r.is_disputed
+        and name not in {review.reviewer for review in (r.first, r.second) if review is not None}
     ]
 
 

@@ -29,12 +29,12 @@ FLAG_NAMES = {
 def latest(database: Database, *, texts: bool) -> Rows:
     """The latest reports with an event, each with its events and pieces."""
     # Ids first: sorting whole rows costs several times as much.
-    found = rows(
+    newest = rows(
         database,
         "SELECT id FROM reports WHERE id IN (SELECT report_id FROM events) "
         f"ORDER BY reported_at DESC NULLS LAST, id LIMIT {LATEST}",
     )
-    return _with_events(database, [row["id"] for row in found], texts=texts)
+    return _with_events(database, [row["id"] for row in newest], texts=texts)
 
 
 def of_pair(database: Database, drug: str, term: str, *, texts: bool) -> tuple[dict[str, int], Rows]:
@@ -48,20 +48,20 @@ def of_pair(database: Database, drug: str, term: str, *, texts: bool) -> tuple[d
         "count(DISTINCT CASE WHEN affirmed AND NOT other_experiencer THEN report_group END) AS counted "
         f"FROM pairs WHERE {same}",
     )
-    found = rows(
+    reported = rows(
         database,
         f"SELECT DISTINCT report_id, reported_at FROM pairs WHERE {same} "
         f"ORDER BY reported_at DESC NULLS LAST, report_id LIMIT {REPORTS_OF_PAIR}",
     )
-    return numbers, _with_events(database, [row["report_id"] for row in found], texts=texts)
+    return numbers, _with_events(database, [row["report_id"] for row in reported], texts=texts)
 
 
-def one(database: Database, id_: str, *, texts: bool) -> dict[str, Any] | None:
+def report_of(database: Database, id_: str, *, texts: bool) -> dict[str, Any] | None:
     """A report with its events, its decisions and the reports of its group; None where there is none."""
-    found = _with_events(database, [id_], texts=texts)
-    if not found:
+    reports = _with_events(database, [id_], texts=texts)
+    if not reports:
         return None
-    report = found[0]
+    report = reports[0]
     group = quoted(report["report_group"])
     report["duplicates"] = rows(
         database,
@@ -128,10 +128,10 @@ def _with_events(database: Database, ids: Sequence[str], *, texts: bool) -> Rows
     sql = f"SELECT * FROM events WHERE report_id IN ({listed}) ORDER BY report_id, position"
     for event in rows(database, sql) if by_id else []:
         by_id[event["report_id"]]["events"].append(opened(event))
-    found = [by_id[id_] for id_ in ids if id_ in by_id]
-    for report in found:
+    reports = [by_id[id_] for id_ in ids if id_ in by_id]
+    for report in reports:
         _open(report, texts=texts)
-    return found
+    return reports
 
 
 def _open(report: dict[str, Any], *, texts: bool) -> None:
@@ -145,24 +145,24 @@ def _open(report: dict[str, Any], *, texts: bool) -> None:
 
 def _cut(report: dict[str, Any]) -> None:
     """Cuts the text at its mentions, those of corrected events at the corrected span."""
-    kept = report["text"]
+    text = report["text"]
     moved = {}
     for event in report["events"]:
         start, end = event["span_start"], event["span_end"]
         moved[found_span(event)] = {"start": start, "end": end}
-        whole = kept is not None and 0 <= start < end <= len(kept)
-        event["words"] = kept[start:end] if whole else ""
+        whole = text is not None and 0 <= start < end <= len(text)
+        event["words"] = text[start:end] if whole else ""
     mentions = [m | moved.get((m["start"], m["end"]), {}) for m in report["mentions"]]
-    report["pieces"] = pieces(kept or "", mentions, report["events"])
+    report["pieces"] = pieces(text or "", mentions, report["events"])
 
 
 def show_as(report: dict[str, Any], event: dict[str, Any], state: ReviewedEvent) -> None:
     """Shows an event of the report as it was, or is, in a decision that the store need not have yet."""
     names = ("llt", "pt", "soc", "review", *EVENT_FLAGS)
     event.update({name: getattr(state, name) for name in names})
-    found = found_span(event)
-    event["span_start"] = found[0] if state.start is None else state.start
-    event["span_end"] = found[1] if state.end is None else state.end
+    span = found_span(event)
+    event["span_start"] = span[0] if state.start is None else state.start
+    event["span_end"] = span[1] if state.end is None else state.end
     event["drugs"] = found_drugs(event) if state.drugs is None else list(state.drugs)
     event["flags"] = _flags(event)
     _cut(report)
@@ -191,13 +191,13 @@ def pieces(text: str, mentions: Sequence[dict[str, Any]], events: Iterable[dict[
         starting[m["start"]].append(m)
     codes = {(e["span_start"], e["span_end"]): e for e in events}
     cuts = sorted({0, len(text), *(m["start"] for m in inside), *(m["end"] for m in inside)})
-    found: Rows = []
+    parts: Rows = []
     covering: Rows = []
     for start, end in pairwise(cuts):
         # Not looked for among all mentions: a text may have thousands.
         covering = [m for m in covering if m["end"] > start] + starting[start]
         shortest = min(covering, key=lambda m: m["end"] - m["start"], default=None)
-        found.append(
+        parts.append(
             {
                 "text": text[start:end],
                 "start": start,
@@ -207,7 +207,7 @@ def pieces(text: str, mentions: Sequence[dict[str, Any]], events: Iterable[dict[
                 "negated": any((codes.get((m["start"], m["end"])) or {}).get("negated") for m in covering),
             }
         )
-    return found
+    return parts
 
 
 def _note(mention: dict[str, Any], event: dict[str, Any] | None) -> str:

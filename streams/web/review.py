@@ -166,8 +166,8 @@ def _place(form: Mapping[str, Any]) -> Place:
 
 def _event(database: Database, where: Place) -> dict[str, Any] | None:
     """The event at a place, if the report still has the text that was reviewed."""
-    found = reports.events_of(database, where[0])
-    return next((reports.opened(event) for event in found if place(event) == where), None)
+    events = reports.events_of(database, where[0])
+    return next((reports.opened(event) for event in events if place(event) == where), None)
 
 
 def _last_of(log: ReviewLog, name: str) -> Review | None:

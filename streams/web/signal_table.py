@@ -112,7 +112,7 @@ class Signals:
 
     def select(self, outcome: Outcome, chosen: SignalFilter) -> list[tuple[Signal, WindowStatistics]]:
         """The signals that pass the filter, sorted, with their statistics in the window."""
-        found = [
+        pairs = [
             (signal, signal.windows[chosen.window])
             for signal in outcome.signals
             if chosen.window in signal.windows
@@ -120,7 +120,7 @@ class Signals:
             and chosen.term.lower() in signal.term.lower()
             and chosen.soc in {"", self.organ_classes.get(signal.term)}
         ]
-        return sorted(found, key=lambda one: SORTS[chosen.sort](*one))
+        return sorted(pairs, key=lambda pair: SORTS[chosen.sort](*pair))
 
 
 def sparkline(watch: WatchState | None) -> dict[str, str] | None:

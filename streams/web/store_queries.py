@@ -75,5 +75,5 @@ class StoreQueries:
 
 def rows(database: Database, sql: str) -> Rows:
     """All rows of a query, each as column name to value."""
-    names, found = database.query(sql)
-    return [dict(zip(names, row, strict=True)) for row in found]
+    names, values = database.query(sql)
+    return [dict(zip(names, row, strict=True)) for row in values]

@@ -44,21 +44,21 @@ async def live(request: web.Request) -> web.StreamResponse:
 async def report(request: web.Request) -> web.Response:
     site, id_ = request.app[SITE], request.query.get("id", "")
     texts = site.settings.web_texts
-    found = await site.queries.run(lambda database: reports.one(database, id_, texts=texts))
-    if found is None:
+    details = await site.queries.run(lambda database: reports.report_of(database, id_, texts=texts))
+    if details is None:
         return message(request, 404, "There is no such report, or it was deleted.")
-    return page(request, "report.html", report=found)
+    return page(request, "report.html", report=details)
 
 
 async def case(request: web.Request) -> web.Response:
     """A report as a candidate case, to be saved as a file."""
     site, id_ = request.app[SITE], request.query.get("id", "")
     texts, as_csv = site.settings.web_texts, request.query.get("format") == "csv"
-    found = await site.queries.run(lambda d: list(cases(d, undecided=True, texts=texts, id_=id_)))
-    if not found:
+    candidates = await site.queries.run(lambda d: list(cases(d, undecided=True, texts=texts, id_=id_)))
+    if not candidates:
         return message(request, 404, "There is no such report with an event.")
     return web.Response(
-        text="".join(csv_lines(found) if as_csv else json_lines(found)),
+        text="".join(csv_lines(candidates) if as_csv else json_lines(candidates)),
         content_type="text/csv" if as_csv else "application/json", charset="utf-8",
         headers={"Content-Disposition": f'attachment; filename="case.{"csv" if as_csv else "json"}"'},
     )  # fmt: skip
@@ -68,9 +68,9 @@ async def signals(request: web.Request) -> web.Response:
     site, wanted = request.app[SITE], SignalFilter.of(request.query)
     outcome = await site.signals.outcome()
     chosen = site.signals.select(outcome, wanted)
-    shown = [(signal, found, sparkline(signal.watch)) for signal, found in chosen[:SHOWN]]
+    shown = [(signal, statistics, sparkline(signal.watch)) for signal, statistics in chosen[:SHOWN]]
     return page(
-        request, "signals.html", wanted=wanted, shown=shown, found=len(chosen), outcome=outcome,
+        request, "signals.html", wanted=wanted, shown=shown, pairs=len(chosen), outcome=outcome,
         windows=list(WINDOWS), sorts=list(SORTS), caveat=CAVEAT,
         socs=sorted({soc for soc in site.signals.organ_classes.values() if soc}),
     )  # fmt: skip
@@ -79,10 +79,10 @@ async def signals(request: web.Request) -> web.Response:
 async def pair(request: web.Request) -> web.Response:
     site, drug, term = request.app[SITE], request.query.get("drug", ""), request.query.get("term", "")
     texts = site.settings.web_texts
-    numbers, found = await site.queries.run(
+    numbers, reported = await site.queries.run(
         lambda database: reports.of_pair(database, drug, term, texts=texts)
     )
-    return page(request, "pair.html", drug=drug, term=term, reports=found, numbers=numbers, caveat=CAVEAT)
+    return page(request, "pair.html", drug=drug, term=term, reports=reported, numbers=numbers, caveat=CAVEAT)
 
 
 async def login(request: web.Request) -> web.Response:
@@ -105,9 +105,9 @@ async def terms(request: web.Request) -> web.Response:
     """Lowest-level terms with the words of the query in them, those that begin with it first, as JSON."""
     wanted = request.query.get("q", "").strip().lower()[:100]
     known = request.app[SITE].vocabulary.terms
-    found = [key for key in known if wanted and wanted in key]
-    found.sort(key=lambda key: (not key.startswith(wanted), len(key), key))
-    return web.json_response([{"llt": known[key].llt, "pt": known[key].pt} for key in found[:12]])
+    keys = [key for key in known if wanted and wanted in key]
+    keys.sort(key=lambda key: (not key.startswith(wanted), len(key), key))
+    return web.json_response([{"llt": known[key].llt, "pt": known[key].pt} for key in keys[:12]])
 
 
 ROUTES = [

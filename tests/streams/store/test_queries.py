@@ -104,7 +104,7 @@ def answers(database: Database) -> dict[str, Any]:
     found |= {order: waiting(database, order) for order in ORDERS}
     found["present"] = present(database, [*found["random"][1], ("nobody", 0, 4, "f1")])
     assert reviewed_since(database, more_decisions()) == 1
-    found |= {f"one {id_}": reports.one(database, id_, texts=True) for id_ in (*HOSTILE, "r24", "new")}
+    found |= {f"one {id_}": reports.report_of(database, id_, texts=True) for id_ in (*HOSTILE, "r24", "new")}
     return found
 
 

@@ -82,7 +82,7 @@ async def test_a_fault_is_a_page_and_a_traceback_in_the_log(
         client = browser()
         site = client.app[SITE] if client.app else None
         assert site is not None
-        monkeypatch.setattr("streams.web.reports.one", breaks)
+        monkeypatch.setattr("streams.web.reports.report_of", breaks)
         with caplog.at_level(logging.ERROR):
             answer = await client.get("/report?id=r3")
         assert answer.status == 500 and "secret" not in (html := await answer.text())
