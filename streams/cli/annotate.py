@@ -60,8 +60,8 @@ def annotate(
     from streams.library import load, tasks_of
 
     stages = stages_of(topic, results)
-    if other := chosen.keys() - set(tasks_of(stages)):
-        raise typer.BadParameter(f"{min(other)} does not read {topic}", param_hint="--release")
+    if unread := chosen.keys() - set(tasks_of(stages)):
+        raise typer.BadParameter(f"{min(unread)} does not read {topic}", param_hint="--release")
     run = _Run(load(topic, results=results, releases=chosen, settings=settings), reading, limit)
     with writing(output, form, stages[-1].sink.name) as write:
         for records in run.records(file):

@@ -102,9 +102,9 @@ def _rows(records: Sequence[Report]) -> list[Mapping[str, Any]]:
             values = (record.id, record.text, short.text, short.method, short.score)
             rows.append(dict(zip(names, values, strict=True)))
             continue
-        found = Rows()
-        found.add(record.id, Revision(), record)
-        rows += found.events
+        tables = Rows()
+        tables.add(record.id, Revision(), record)
+        rows += tables.events
     return rows
 
 

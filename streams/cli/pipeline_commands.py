@@ -118,9 +118,11 @@ def up(
                 f"embedded broker started, in memory only. In another terminal, run:\n"
                 f"  PV_BROKER={address} pvstream ingest posts FILE"
             )
-            own = settings.model_copy(update={"broker": address})
-            with temporary_settings(own, keeps_database=store) as new:
-                asyncio.run(_serve(TASKS, own, alone=True, results=new if store or web else None, web=web))
+            over_embedded = settings.model_copy(update={"broker": address})
+            with temporary_settings(over_embedded, keeps_database=store) as new:
+                asyncio.run(
+                    _serve(TASKS, over_embedded, alone=True, results=new if store or web else None, web=web)
+                )
     else:
         results = settings if store else None
         asyncio.run(_serve(TASKS, settings, create=True, results=results, web=web))

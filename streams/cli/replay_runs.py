@@ -65,11 +65,11 @@ async def run_replays(range_: Range, first: Releases, second: Releases, gold: Go
     records = await _read(range_, topic, settings)
     models = await _models(tasks, first, settings)
     base = await _chain(records, range_, models, settings, "replaying")
-    other = None
+    compared = None
     if second:
         models |= await _models(list(second), second, settings)
-        other = await _chain(records, range_, models, settings, "comparing")
-    return compare(Source(range_.topic, range_.start, range_.stop, len(records)), base, other, gold)
+        compared = await _chain(records, range_, models, settings, "comparing")
+    return compare(Source(range_.topic, range_.start, range_.stop, len(records)), base, compared, gold)
 
 
 async def _read(range_: Range, topic: Topic[Any], settings: Settings) -> list[Inbound]:

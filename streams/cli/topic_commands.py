@@ -61,8 +61,10 @@ def forget(
         raise typer.BadParameter("needs ids, --author or --handles")
     asyncio.run(forgetting.forget(settings, chosen))
     with progress_bar("searching the authors' reports") as progress:
-        found = len(asyncio.run(forgetting.forget_authors(settings, hashes, progress)))
-    out.print(f"{len(chosen)} ids and {found} reports of {len(hashes)} hashes: deletions sent and confirmed")
+        reports = len(asyncio.run(forgetting.forget_authors(settings, hashes, progress)))
+    out.print(
+        f"{len(chosen)} ids and {reports} reports of {len(hashes)} hashes: deletions sent and confirmed"
+    )
 
 
 def _standard_input() -> list[str]:

@@ -136,7 +136,7 @@ async def run_topics(console: Console, settings: Settings, *, create: bool) -> b
     if await topics.is_embedded(settings):
         console.print("an embedded broker: its topics cannot be configured", highlight=False)
         return True
-    found = await differences(settings)
-    for difference in found:
+    different = await differences(settings)
+    for difference in different:
         console.print(str(difference), highlight=False, markup=False, soft_wrap=True)
-    return not any(d.problem for d in found)
+    return not any(d.problem for d in different)

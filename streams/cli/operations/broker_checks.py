@@ -55,13 +55,13 @@ async def check_brokers(settings: Settings) -> AsyncIterator[Finding]:
         return
     try:
         yield Finding("login", "ok", "accepted")
-        for one in _cluster(settings, len(cluster["brokers"])):
-            yield one
+        for finding in _cluster(settings, len(cluster["brokers"])):
+            yield finding
         if await topics.is_embedded(settings):
             yield Finding("topics", "warn", "an embedded broker, in memory only", "use it for trials only")
             return
-        for one in await _topics(settings):
-            yield one
+        for finding in await _topics(settings):
+            yield finding
         yield await _groups(settings, admin)
         yield await _clock(settings)
     finally:
@@ -122,24 +122,24 @@ async def _topics(settings: Settings) -> Sequence[Finding]:
     """A finding for each difference from the table that matters, and one for the others together."""
     try:
         async with asyncio.timeout(REQUEST_SECONDS):
-            found = await differences(settings)
+            differing = await differences(settings)
     except (KafkaError, TopicsError, TimeoutError) as error:
         return [Finding("topics", "fail", _reason(error), "grant Describe and DescribeConfigs on the topics")]
-    missing = [d for d in found if d.what == "topic"]
+    missing = [d for d in differing if d.what == "topic"]
     if len(missing) == len(topics.TOPICS):
         fix = "pvstream topics --create; if they exist, grant Describe on them, and check PV_PREFIX"
         return [Finding("topics", "fail", "the broker lists none of them", fix)]
-    return [_difference(d) for d in found] or [
+    return [_difference(d) for d in differing] or [
         Finding("topics", "ok", f"{len(topics.TOPICS)} topics, as in the table")
     ]
 
 
-def _difference(found: Difference) -> Finding:
-    text = f"{found.what} is {found.found}, expected {found.expected}"
-    if found.what == "configuration":
-        return Finding(f"topic {found.topic}", "warn", text, "grant DescribeConfigs on it")
-    fix = found.problem or "harmless; change it, or the setting"
-    return Finding(f"topic {found.topic}", "fail" if found.problem else "warn", text, fix)
+def _difference(difference: Difference) -> Finding:
+    text = f"{difference.what} is {difference.found}, expected {difference.expected}"
+    if difference.what == "configuration":
+        return Finding(f"topic {difference.topic}", "warn", text, "grant DescribeConfigs on it")
+    fix = difference.problem or "harmless; change it, or the setting"
+    return Finding(f"topic {difference.topic}", "fail" if difference.problem else "warn", text, fix)
 
 
 async def _groups(settings: Settings, admin: Any) -> Finding:

@@ -32,25 +32,25 @@ async def findings(*, load: bool) -> AsyncIterator[Finding]:
         yield Finding("settings", "fail", str(error), "see the table of settings in docs/operate.md")
         return
     all_ok = True
-    for one in local.check_settings(settings):
-        all_ok = all_ok and one.grade != "fail"
-        yield one
+    for finding in local.check_settings(settings):
+        all_ok = all_ok and finding.grade != "fail"
+        yield finding
     if all_ok:
-        async for one in check_brokers(settings):
-            all_ok = all_ok and one.grade != "fail"
-            yield one
+        async for finding in check_brokers(settings):
+            all_ok = all_ok and finding.grade != "fail"
+            yield finding
     for check in (local.check_store(settings), local.check_state(settings)):
-        for one in check:
-            yield one
+        for finding in check:
+            yield finding
     announced = await _announced(settings) if all_ok else {}
     if isinstance(announced, Finding):
         yield announced
         announced = {}
-    async for one in local.check_releases(settings, announced, load=load):
-        yield one
+    async for finding in local.check_releases(settings, announced, load=load):
+        yield finding
     for check in (local.check_device(settings), local.check_memory()):
-        for one in check:
-            yield one
+        for finding in check:
+            yield finding
 
 
 async def _announced(settings: Settings) -> dict[str, Announcement] | Finding:
@@ -63,13 +63,16 @@ async def _announced(settings: Settings) -> dict[str, Announcement] | Finding:
 async def run_check(console: Console, *, load: bool, json: bool) -> bool:
     """Prints all findings; returns whether none of them is a failure."""
     with err.status("checking"):
-        found = [one async for one in findings(load=load)]
+        listed = [finding async for finding in findings(load=load)]
     if json:
-        rows = [asdict(one) for one in found]
+        rows = [asdict(finding) for finding in listed]
         console.out(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode(), highlight=False)
     else:
         table = Table("", "what", "found", "what to do")
-        for one in found:
-            table.add_row(Text(one.grade, _STYLES[one.grade]), *map(Text, (one.what, one.found, one.fix)))
+        for finding in listed:
+            table.add_row(
+                Text(finding.grade, _STYLES[finding.grade]),
+                *map(Text, (finding.what, finding.found, finding.fix)),
+            )
         console.print(table)
-    return all(one.grade != "fail" for one in found)
+    return all(finding.grade != "fail" for finding in listed)

@@ -41,9 +41,9 @@ def status(
     from streams.monitoring.status import read_status
 
     check_workers(worker or ())
-    found = asyncio.run(read_status(broker_settings(), worker or (), patience))
-    print_status(out, found, json=json)
-    raise typer.Exit(1 if found.problems else 0)
+    pipeline = asyncio.run(read_status(broker_settings(), worker or (), patience))
+    print_status(out, pipeline, json=json)
+    raise typer.Exit(1 if pipeline.problems else 0)
 
 
 @app.command(rich_help_panel=OPERATE, epilog=example("dead posts.dead --limit 5"))

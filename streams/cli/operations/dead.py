@@ -19,14 +19,14 @@ from streams.topics import CONSUMED
 
 async def run_counts(console: Console, settings: Settings, *, json: bool) -> None:
     """Prints for each topic of dead letters how many it holds, by stage and reason."""
-    found = []
+    read = []
     for topic in CONSUMED:
         with progress_bar(f"reading {topic.dead_letters.name}") as progress:
-            found.append(await browse(settings, topic.dead_letters.name, progress=progress))
+            read.append(await browse(settings, topic.dead_letters.name, progress=progress))
     if json:
-        _write(console, [row for letters in found for row in _rows(letters)])
+        _write(console, [row for letters in read for row in _rows(letters)])
     else:
-        console.print(_table([row for letters in found for row in _rows(letters)]))
+        console.print(_table([row for letters in read for row in _rows(letters)]))
 
 
 async def run_topic(
@@ -36,14 +36,14 @@ async def run_topic(
     with progress_bar(f"reading {topic}") as progress:
         letters = await browse(settings, topic, reason=reason, limit=limit, progress=progress)
     if json:
-        _write(console, {"counts": _rows(letters), "letters": [asdict(one) for one in letters.newest]})
+        _write(console, {"counts": _rows(letters), "letters": [asdict(letter) for letter in letters.newest]})
         return
     console.print(_table(_rows(letters)))
-    for one in letters.newest:
-        written = f"{one.written_at:%Y-%m-%d %H:%M:%S}" if one.written_at else "?"
-        back = f", sent back {one.attempts} times before" if one.attempts else ""
-        why = f"{one.stage} {one.reason}, {one.source}{back}: {one.detail}"
-        line = f"{one.partition} {one.offset}  {written}  {why}"
+    for letter in letters.newest:
+        written = f"{letter.written_at:%Y-%m-%d %H:%M:%S}" if letter.written_at else "?"
+        back = f", sent back {letter.attempts} times before" if letter.attempts else ""
+        why = f"{letter.stage} {letter.reason}, {letter.source}{back}: {letter.detail}"
+        line = f"{letter.partition} {letter.offset}  {written}  {why}"
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
@@ -69,7 +69,7 @@ async def run_letter(
 def letter_content(letter: Inbound, *, text: bool) -> dict[str, Any]:
     """One letter as it is printed; without `text` there is nothing of the sender's but the key."""
     described = describe(letter)
-    own = [(name, value) for name, value in letter.headers if name not in DESCRIBED]
+    sent = [(name, value) for name, value in letter.headers if name not in DESCRIBED]
     content: dict[str, Any] = {
         "place": f"{letter.topic}/{letter.partition}@{letter.offset}",
         "written": described.written_at.isoformat() if described.written_at else None,
@@ -78,7 +78,7 @@ def letter_content(letter: Inbound, *, text: bool) -> dict[str, Any]:
         "headers": {n: _decoded(v) for n, v in letter.headers if n in DESCRIBED and v is not None},
     }
     if text:
-        content["own_headers"] = {printable(name): _decoded(value or b"") for name, value in own}
+        content["own_headers"] = {printable(name): _decoded(value or b"") for name, value in sent}
         content["value"] = None if letter.value is None else _decoded(letter.value)
     return content
 

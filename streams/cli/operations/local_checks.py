@@ -35,8 +35,8 @@ def check_settings(settings: Settings) -> Iterator[Finding]:
     if settings.broker == EMBEDDED:
         yield Finding("settings", "fail", "PV_BROKER is not set", "set PV_BROKER=kafka://host:port")
         return
-    found = [*_connection(settings), *_membership(settings), *_keys(settings)]
-    yield from found or [Finding("settings", "ok", "valid")]
+    wrong = [*_connection(settings), *_membership(settings), *_keys(settings)]
+    yield from wrong or [Finding("settings", "ok", "valid")]
 
 
 def _connection(settings: Settings) -> Iterator[Finding]:
@@ -110,7 +110,7 @@ def _free_memory() -> int | None:
     """
     free = []
     try:
-        (line,) = [one for one in _MEMINFO.read_text().splitlines() if one.startswith("MemAvailable:")]
+        (line,) = [row for row in _MEMINFO.read_text().splitlines() if row.startswith("MemAvailable:")]
         free.append(int(line.split()[1]) * 1024)
         limit, used = ((_CGROUP / f"memory.{name}").read_text() for name in ("max", "current"))
         free.append(int(limit) - int(used))
@@ -168,9 +168,9 @@ async def _check_judge(
         yield Finding("release judge", "fail", "none to be loaded", "announce one, or set PV_JUDGE=auto")
     elif name is not None:
         kind = "pinned" if pinned else "announced" if announced else "bundled"
-        found = await asyncio.to_thread(_check_release, settings, JUDGE, name, f"{kind} release", load)
-        spared = found.grade == "fail" and settings.judge == "auto"
-        yield replace(found, grade="warn") if spared else found
+        finding = await asyncio.to_thread(_check_release, settings, JUDGE, name, f"{kind} release", load)
+        spared = finding.grade == "fail" and settings.judge == "auto"
+        yield replace(finding, grade="warn") if spared else finding
 
 
 def _check_release(settings: Settings, task: str, name: str | Path | None, kind: str, load: bool) -> Finding:

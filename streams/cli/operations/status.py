@@ -20,10 +20,10 @@ def print_status(console: Console, status: Status, *, json: bool) -> None:
         console.out(orjson.dumps(asdict(status), option=orjson.OPT_INDENT_2).decode(), highlight=False)
         return
     stages = Table("stage", "state", "workers", "lag", "oldest", "release")
-    for one in status.stages:
-        workers = "\n".join(_member(member) for member in one.members) or "none"
-        state = Text(one.state, _STYLES[one.state])
-        stages.add_row(one.stage, state, workers, str(one.lag_records), _age(one), _release(one))
+    for stage in status.stages:
+        workers = "\n".join(_member(member) for member in stage.members) or "none"
+        state = Text(stage.state, _STYLES[stage.state])
+        stages.add_row(stage.stage, state, workers, str(stage.lag_records), _age(stage), _release(stage))
     console.print(stages)
     waiting = {topic: n for topic, n in status.dead_letters.items() if n}
     letters = ", ".join(f"{topic} {n}" for topic, n in waiting.items()) or "none"
@@ -50,10 +50,10 @@ def _release(stage: StageStatus) -> str:
 
 def _workers(workers: list[WorkerStatus]) -> Table:
     table = Table("worker", "ready", "runs", "refused")
-    for one in workers:
-        ready = ", ".join(f"{stage} {'yes' if yes else 'no'}" for stage, yes in one.ready.items())
-        runs = "\n".join(f"{task} {version}" for task, version in one.releases.items())
-        refused = "\n".join(f"{task} {version}" for task, version in one.refused.items())
-        cells = (one.address, "no answer" if one.error else ready, runs, refused)
+    for worker in workers:
+        ready = ", ".join(f"{stage} {'yes' if yes else 'no'}" for stage, yes in worker.ready.items())
+        runs = "\n".join(f"{task} {version}" for task, version in worker.releases.items())
+        refused = "\n".join(f"{task} {version}" for task, version in worker.refused.items())
+        cells = (worker.address, "no answer" if worker.error else ready, runs, refused)
         table.add_row(*(Text(cell) for cell in cells))
     return table

@@ -231,15 +231,15 @@ def _parsed(until: str | None) -> datetime | None:
 
 def _releases(database: Any) -> list[str]:
     """The releases behind the reports, each as stage and version."""
-    found = {
+    versions = {
         f"{stage} {version}"
         for (releases,) in database.query("SELECT DISTINCT releases FROM reports WHERE NOT deleted")[1]
         for stage, version in orjson.loads(releases).items()
     }
-    return sorted(found)
+    return sorted(versions)
 
 
-def _print(outcome: Outcome, shown: list[Signal], found: int) -> None:
+def _print(outcome: Outcome, shown: list[Signal], pairs: int) -> None:
     from rich.table import Table
 
     from streams.cli.display import plain_text
@@ -256,7 +256,7 @@ def _print(outcome: Outcome, shown: list[Signal], found: int) -> None:
     out.print(table)
     whole = outcome.windows["all"]
     out.print(
-        f"{len(shown)} of {found} pairs; {whole.reports} unique reports with {whole.pairs} pairs. "
+        f"{len(shown)} of {pairs} pairs; {whole.reports} unique reports with {whole.pairs} pairs. "
         "* signal of the weekly watch.",
         highlight=False,
     )

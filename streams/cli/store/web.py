@@ -102,21 +102,21 @@ def export(
         raise typer.BadParameter("not with --cases", param_hint="--examples")
     with reading(read_settings()) as database:
         if as_cases:
-            kept = "no report has events" if undecided else "no report has an event that a reviewer has kept"
-            found = _or_say(cases(database, undecided=undecided, texts=texts), kept)
-            sys.stdout.writelines(csv_lines(found) if as_csv else json_lines(found))
+            why = "no report has events" if undecided else "no report has an event that a reviewer has kept"
+            exported = _or_say(cases(database, undecided=undecided, texts=texts), why)
+            sys.stdout.writelines(csv_lines(exported) if as_csv else json_lines(exported))
             return
         lines = example_lines(database) if examples else gold_lines(database)
         for line in _or_say(lines, "no report has a decision on each of its events"):
             sys.stdout.write(line.decode())
 
 
-def _or_say(found: Iterable[T], why: str) -> Iterator[T]:
-    """Yields all of `found`; writes a line on standard error where that is nothing."""
+def _or_say(rows: Iterable[T], why: str) -> Iterator[T]:
+    """Yields all of `rows`; writes a line on standard error where that is nothing."""
     empty = True
-    for one in found:
+    for row in rows:
         empty = False
-        yield one
+        yield row
     if empty:
         err.print(f"nothing to export: {why}", highlight=False, soft_wrap=True)
 
@@ -144,9 +144,9 @@ def verify() -> None:
     log = asyncio.run(_read(settings))
     decisions, passed = log.reviews, f"; {log.passed} records are no decisions" if log.passed else ""
     last, head = decisions[-1].hash if decisions else "none", KeptHead(settings).read()
-    kept = f"{head.length} were kept on this machine" if head else "none was kept on this machine"
+    known = f"{head.length} were kept on this machine" if head else "none was kept on this machine"
     err.print(
-        f"{len(decisions)} decisions, the chain is whole; last hash {last}; {kept}{passed}",
+        f"{len(decisions)} decisions, the chain is whole; last hash {last}; {known}{passed}",
         highlight=False, soft_wrap=True,
     )  # fmt: skip
 
