@@ -33,14 +33,9 @@ TEXTS = ("Zoloft gave me a rash and no sleep.", "Took aspirin. The pain went awa
 DRUGS = "name\tgeneric\nzoloft\tsertraline\naspirin\taspirin\nmetformin\tmetformin\n"
 TERMS = ("Insomnia", "Rash", "Nausea", "Headache", "Pain", "Dizziness")
 SCORE = Score(
-    name="f1",
-    value=0.5,
-    definition="not measured",
-    data="none",
-    records=1,
-    baseline=None,
+    name="f1", value=0.5, definition="not measured", data="none", records=1, baseline=None,
     baseline_definition="none",
-)
+)  # fmt: skip
 CLASSES = ("event", "withdrawal", "relieved", "none")
 MAX_PIECES = 64
 PROJECTED, PAIRS, WORDS = 16, 8, 24

@@ -78,28 +78,22 @@ def test_the_features_of_a_text_are_its_length_its_unknown_pieces_and_its_vector
     assert known.vector == pytest.approx(small.embed(["abc def"])[0].numpy(), abs=1e-6)
 
 
-def test_a_release_with_a_reference_has_it_after_loading(tiny: dict[str, Release]) -> None:
+def test_a_release_has_its_own_valid_reference_after_loading(
+    tiny: dict[str, Release], tmp_path: Path
+) -> None:
+    (tmp_path / drift.REFERENCE).write_text('{"texts": 0}')
+    broken = Release(tmp_path, tiny["ner"].manifest, "0123456789ab")
+    with pytest.raises(ReleaseError, match=r"reference\.json"):
+        drift.read_reference(broken)
+    own = tiny["normalization"]
+    elsewhere = Release(tmp_path / own.version, own.manifest, own.version)
+    drift.beside(elsewhere).write_text("not even JSON")
+    assert drift.read_reference(elsewhere) is None
     for task in ("ner", "acronym", "relation", "summarization"):
         reference = load(tiny[task]).reference
         assert reference is not None
         assert reference.texts == 300
     assert load(tiny["normalization"]).reference is None
-
-
-def test_a_reference_that_is_not_valid_refuses_the_release(tiny: dict[str, Release], tmp_path: Path) -> None:
-    (tmp_path / drift.REFERENCE).write_text('{"texts": 0}')
-    broken = Release(tmp_path, tiny["ner"].manifest, "0123456789ab")
-    with pytest.raises(ReleaseError, match=r"reference\.json"):
-        drift.read_reference(broken)
-
-
-def test_a_file_beside_a_release_counts_for_bundled_ones_only(
-    tiny: dict[str, Release], tmp_path: Path
-) -> None:
-    own = tiny["normalization"]
-    elsewhere = Release(tmp_path / own.version, own.manifest, own.version)
-    drift.beside(elsewhere).write_text("not even JSON")
-    assert drift.read_reference(elsewhere) is None
 
 
 @pytest.mark.parametrize("task", TASKS)

@@ -92,15 +92,12 @@ def test_a_file_is_read_in_every_way_that_is_asked_for_and_only_the_last_lexicon
     assert shared(paths[0], plain) is not first
 
 
-def test_the_four_kinds_of_edit_keep_the_first_letter() -> None:
+def test_the_four_kinds_of_edit_keep_the_first_letter_unless_it_is_asked_for() -> None:
     assert list(exchanged("abcd")) == ["acbd", "abdc"]
     assert list(left_out("abcd")) == ["acd", "abd", "abc"]
     assert set(added("ab")) == {f"a{c}b" for c in ascii_lowercase} | {f"ab{c}" for c in ascii_lowercase}
     assert set(replaced("abc", ANY)) == {f"a{c}c" for c in ascii_lowercase} | {
         f"ab{c}" for c in ascii_lowercase
     }
-
-
-def test_the_first_letter_is_changed_where_that_is_asked_for() -> None:
     assert list(exchanged("abc", 0)) == ["bac", "acb"]
     assert list(replaced("cab", {"c": "ks", "a": "e"}, 0)) == ["kab", "sab", "ceb"]

@@ -110,8 +110,10 @@ def search_seconds(pattern: re.Pattern[str], text: str) -> float:
     return process_time() - start
 
 
-def test_there_are_patterns() -> None:
+def test_there_are_patterns_and_one_that_needs_quadratic_time_is_found() -> None:
     assert sum(map(len, PATTERNS.values())) > 150
+    pattern = re.compile(r"(?:\w+\s+)*$")
+    assert slow_text(pattern, readable) is not None
 
 
 @pytest.mark.slow
@@ -120,11 +122,6 @@ def test_a_pattern_needs_linear_time(module: str) -> None:
     made = readable if module.startswith("models.") else str
     slow = {pattern.pattern: text for pattern in PATTERNS[module] if (text := slow_text(pattern, made))}
     assert slow == {}
-
-
-def test_a_pattern_that_needs_quadratic_time_is_found() -> None:
-    pattern = re.compile(r"(?:\w+\s+)*$")
-    assert slow_text(pattern, readable) is not None
 
 
 def test_what_is_read_of_a_text_has_its_length_and_few_characters_of_a_run() -> None:
@@ -137,13 +134,10 @@ def test_what_is_read_of_a_text_has_its_length_and_few_characters_of_a_run() -> 
         assert longest <= 1_100, unit
 
 
-def test_an_ordinary_text_is_read_as_it_is() -> None:
+def test_ordinary_texts_stay_and_what_is_left_out_of_a_run_is_shown() -> None:
     lines = [line for path in samples().values() for line in path.read_text(encoding="utf-8").splitlines()]
     texts = [json.loads(line)["text"] for line in lines]
     texts += ["Name            Dose      Days", "no.......... NO!!!!!!!!!!", "pain" + "n" * 60]
     assert all(readable(text) is text for text in texts)
-
-
-def test_what_is_left_out_of_a_run_is_shown_by_an_ellipsis_or_by_blanks() -> None:
     read = readable(f"a{' ' * 99}b {'y' * 300}")
     assert without_filler(read) == f"a{' ' * 32}b {'y' * 16}\N{HORIZONTAL ELLIPSIS}{'y' * 16}"

@@ -71,8 +71,13 @@ def changed(release: Release, folder: Path, change: Change) -> Release:
 
 
 @given(ANSWERS)
-def test_answers_are_equal_to_themselves(answers: Any) -> None:
+def test_answers_are_equal_to_themselves_and_become_json_values(answers: Any) -> None:
     assert same_answers(answers, answers, 0.0)
+    assert as_json([ShortQuestion("a", "extractive", 0.5, 0, 1)]) == [
+        {"text": "a", "method": "extractive", "score": 0.5, "start": 0, "end": 1}
+        | dict.fromkeys(("focus", "focus_start", "focus_end"))
+    ]
+    assert as_json([(1, 2)]) == [[1, 2]]
 
 
 @pytest.mark.parametrize(
@@ -107,14 +112,6 @@ def test_only_floating_point_numbers_may_differ_up_to_the_tolerance(
 ) -> None:
     assert same_answers(one, other, 0.02) is same
     assert same_answers(other, one, 0.02) is same
-
-
-def test_outputs_are_converted_to_json_values() -> None:
-    assert as_json([ShortQuestion("a", "extractive", 0.5, 0, 1)]) == [
-        {"text": "a", "method": "extractive", "score": 0.5, "start": 0, "end": 1}
-        | dict.fromkeys(("focus", "focus_start", "focus_end"))
-    ]
-    assert as_json([(1, 2)]) == [[1, 2]]
 
 
 @pytest.mark.parametrize("dtype", ["auto", "float32"])
@@ -254,12 +251,11 @@ def test_32_bits_are_chosen_where_the_fast_format_fails_the_canary_check(
     ]
 
 
-def test_a_requested_format_is_not_replaced_by_another(imprecise: Release) -> None:
+def test_a_requested_format_is_not_replaced_and_an_unknown_one_is_an_error(
+    imprecise: Release, release: Release
+) -> None:
     with pytest.raises(ReleaseError, match="canary"):
         load(imprecise, dtype="bfloat16")
-
-
-def test_an_unknown_format_is_an_error(release: Release) -> None:
     with pytest.raises((AttributeError, ReleaseError, ValueError), match="float33"):
         load(release, dtype="float33")
 

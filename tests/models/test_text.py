@@ -156,24 +156,21 @@ def test_a_sentence_that_was_cut_for_the_length_of_its_line_is_one(text: str, ex
     assert strings(text, whole_sentences(text)) == expected
 
 
-def test_offsets_count_code_points_after_an_emoji() -> None:
+def test_offsets_count_code_points_and_of_marks_in_a_row_the_first_are_read() -> None:
     text = "\U0001f922\U0001f922 after Zoloft. Never again."
     assert text.index("Zoloft") == 9
     assert Span(9, 15) in words(text)
     assert sentences(text) == [Span(0, 16), Span(17, 29)]
+    # 100,000 of them took a worker of relation a minute, and one of summarization nearly two.
+    faces = "\U0001f600?" * 9
+    marks = f"ok{'.' * 50} then{faces} end"
+    assert words_to_read("a, b (c).") == words("a, b (c).")
+    read = [marks[s.start : s.end] for s in words_to_read(marks)]
+    assert read == ["ok", *"." * MOST_MARKS, "then", *faces, "end"]
+    assert words_to_read(marks, Span(0, 6)) == words(marks, Span(0, 6))
 
 
 @pytest.mark.parametrize(("start", "end"), [(0, 0), (3, 2), (-1, 4)])
 def test_an_empty_or_negative_span_is_refused(start: int, end: int) -> None:
     with pytest.raises(ValueError, match="empty or negative"):
         Span(start, end)
-
-
-def test_of_marks_in_a_row_the_first_are_read() -> None:
-    """100,000 of them took a worker of relation a minute, and one of summarization nearly two."""
-    faces = "\U0001f600?" * 9
-    text = f"ok{'.' * 50} then{faces} end"
-    assert words_to_read("a, b (c).") == words("a, b (c).")
-    read = [text[s.start : s.end] for s in words_to_read(text)]
-    assert read == ["ok", *"." * MOST_MARKS, "then", *faces, "end"]
-    assert words_to_read(text, Span(0, 6)) == words(text, Span(0, 6))

@@ -208,12 +208,9 @@ def test_what_follows_a_short_form_may_decide_its_long_form(text: str, expected:
     assert long_form_by_next(text, Span(0, len(short_form)), short_form, ["hour"]) is None
 
 
-def test_short_forms_are_those_of_the_sentence() -> None:
+def test_short_forms_are_of_the_sentence_and_the_shorthand_of_the_dictionary_is_found() -> None:
     assert short_forms("MS and RA. HA", Span(7, 10)) == [Span(7, 9)]
-
-
-def test_the_shorthand_of_the_dictionary_is_found() -> None:
-    """The words in small letters are named in the pattern too."""
+    # The words in small letters are named in the pattern too.
     rows = [row[0] for row in read_tsv(CLINICAL, ("short_form", "long_form"))]
     shorthand = {short for short in rows if short.islower() and "/" not in short}
     assert {"prn", "pts", "qhs"} <= shorthand

@@ -30,21 +30,15 @@ def cues() -> CueWords:
     return CueWords(CUES)
 
 
-def test_near_cues_count_more_than_distant_ones(cues: CueWords) -> None:
+def test_cues_count_by_nearness_and_share_whatever_their_spelling(cues: CueWords) -> None:
     assert cues.scores("", "CTA", " for PE", FORMS) == [NEAR[1], 0, 0]
     assert cues.scores("PE was seen two days later on ", "CTA", "", FORMS) == [MIDDLE[1], 0, 0]
     assert cues.scores("", "CTA", " a b c d e f g h PE", FORMS) == [FAR, 0, 0]
     # Twice the same cue counts once, by its nearest place.
     assert cues.scores("PE: ", "CTA", " a b c d e f g h PE", FORMS) == [NEAR[1], 0, 0]
-
-
-def test_a_cue_of_several_long_forms_counts_its_share_for_each(cues: CueWords) -> None:
     assert cues.scores("", "CTA", " chest", FORMS) == [0.5, 0.5, 0]
     assert cues.scores("", "CTA", " of the head and neck", FORMS) == [NEAR[1] * PHRASE, 0, 0]
     assert cues.scores("lung fields, chest ", "C.T.A", "", FORMS) == [1.5 + 0.5, 1 + 0.5, 0]
-
-
-def test_plurals_and_spellings_are_equal_and_abbreviations_are_not_words(cues: CueWords) -> None:
     assert cues.scores("Lung is ", "CTA", "", ("clear to  Auscultation",)) == [1]
     assert cues.scores("pe ", "CTA", "", FORMS) == [0, 0, 0]
     assert cues.scores("chest ", "XYZ", "", FORMS) == [0, 0, 0]
@@ -140,12 +134,23 @@ def named(left: str, short: str, right: str, *forms: str) -> list[dict[str, floa
     return [dict(zip(NAMES, row, strict=True)) for row in rows]
 
 
-def test_a_long_form_is_joined_with_the_letters_directly_after_the_acronym() -> None:
+def test_features_are_of_the_letters_case_articles_and_plurals_around_an_acronym() -> None:
     whole, cut = named("the ", "DO", "t constructions", "Direct Object", "Direct Objec")
     assert (whole["joined_is_piece"], cut["joined_is_piece"]) == (0, 1)
     alone, broken = named("the ", "DO", " constructions", "Direct Object", "Direct Objec")
     assert (alone["end_is_piece"], broken["end_is_piece"]) == (1, 0)
     assert (broken["begins_another"], alone["begins_another"]) == (1, 0)
+    title, plain = named("A Study Of ", "FST", " Methods", "Finite State", "finite state")
+    assert (title["titled_capitals"], plain["titled_capitals"]) == (1.0, 0.0)
+    assert title["titled_next_upper"] == 1.0
+    assert named("", "FST", " is", "Finite state")[0]["first_only_starts"] == 1.0
+    one, many = named("an ", "AT", " is", "acid table", "acid tables")
+    assert (one["an"], many["an"], many["one_of_plural"], many["is_plural"]) == (1, 1, 1, 1)
+    assert one["plural"] == 0
+    assert named("the ", "AT", "s", "acid tables")[0]["plural_twice"] == 1
+    right, wrong = named("the ", "AT", " x", "acid table", "direct object")
+    assert (right["initials"], right["spelled"], right["same_first"]) == (1, 1, 1)
+    assert (wrong["initials"], wrong["same_first"]) == (0, 0)
 
 
 def test_the_time_of_a_long_word_before_the_acronym_is_bounded() -> None:
@@ -154,34 +159,11 @@ def test_the_time_of_a_long_word_before_the_acronym_is_bounded() -> None:
     assert time.process_time() - started < 1
 
 
-def test_the_case_of_a_long_form_is_compared_with_its_neighbours() -> None:
-    title, plain = named("A Study Of ", "FST", " Methods", "Finite State", "finite state")
-    assert (title["titled_capitals"], plain["titled_capitals"]) == (1.0, 0.0)
-    assert title["titled_next_upper"] == 1.0
-    assert named("", "FST", " is", "Finite state")[0]["first_only_starts"] == 1.0
-
-
-def test_articles_and_plurals_are_features() -> None:
-    one, many = named("an ", "AT", " is", "acid table", "acid tables")
-    assert (one["an"], many["an"], many["one_of_plural"], many["is_plural"]) == (1, 1, 1, 1)
-    assert one["plural"] == 0
-    assert named("the ", "AT", "s", "acid tables")[0]["plural_twice"] == 1
-
-
-def test_a_long_form_that_spells_the_acronym_is_marked() -> None:
-    right, wrong = named("the ", "AT", " x", "acid table", "direct object")
-    assert (right["initials"], right["spelled"], right["same_first"]) == (1, 1, 1)
-    assert (wrong["initials"], wrong["same_first"]) == (0, 0)
-
-
 @given(st.text(max_size=20), st.text(max_size=20), st.lists(st.text(max_size=12), max_size=4))
-def test_any_text_gives_one_finite_number_for_each_name(left: str, right: str, forms: list[str]) -> None:
+def test_any_text_gives_a_finite_number_for_each_name(left: str, right: str, forms: list[str]) -> None:
     rows = features(surroundings(left, right, "MS"), forms, one_piece_if_known)
     assert [len(row) for row in rows] == [len(NAMES)] * len(forms)
     assert all(abs(value) < 1e4 for row in rows for value in row)
-
-
-def test_names_are_unique() -> None:
     assert len(set(NAMES)) == len(NAMES)
 
 

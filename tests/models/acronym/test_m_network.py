@@ -40,7 +40,7 @@ def count_encoded_texts(network: MNetwork, monkeypatch: pytest.MonkeyPatch) -> l
     return sizes
 
 
-def test_a_question_gives_the_texts_that_the_head_reads() -> None:
+def test_a_head_reads_what_its_configuration_and_the_manifest_say() -> None:
     question = Question("ms and ", "ms", " ms", ("pain",))
     candidate, alone = texts_of(question, HeadConfig(alone=True))
     assert question.anchor() == MarkedText("ms and ms ms", 7, 9)
@@ -48,14 +48,11 @@ def test_a_question_gives_the_texts_that_the_head_reads() -> None:
     assert alone == MarkedText("pain", 0, 4)
     assert texts_of(question, HeadConfig(distance=False, alone=True)) == [alone]
     assert texts_of(question, HeadConfig()) == [candidate]
-
-
-def test_a_manifest_names_the_surface_features_surface() -> None:
     config = HeadConfig(distance=False, alone=True, surface_features=True)
-    network = config.to_manifest()
-    assert network == {"distance": False, "alone": True, "surface": True}
+    stored = config.to_manifest()
+    assert stored == {"distance": False, "alone": True, "surface": True}
     older = {"pooling": "both", "size": 64, "fit": False}
-    assert HeadConfig.from_manifest(network) == HeadConfig.from_manifest(network | older) == config
+    assert HeadConfig.from_manifest(stored) == HeadConfig.from_manifest(stored | older) == config
 
 
 def test_equal_texts_are_encoded_once(encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,7 +81,7 @@ def vectors_of(states: torch.Tensor) -> Vectors:
     return Vectors(states, states)
 
 
-def test_distances_are_squared_and_infinite_where_there_is_no_candidate() -> None:
+def test_energies_are_squared_distances_less_the_surface_features() -> None:
     config = HeadConfig()
     head = Head(4, config).eval()
     assert head.dense is not None
@@ -97,9 +94,6 @@ def test_distances_are_squared_and_infinite_where_there_is_no_candidate() -> Non
     small = head.dense(states)
     assert energies[0, 1].item() == pytest.approx((small[2] - small[0]).square().sum().item(), rel=1e-5)
     assert energies[1, 1].item() == float("inf")
-
-
-def test_surface_features_lower_the_energy() -> None:
     config = HeadConfig(distance=False, surface_features=True)
     head = Head(4, config).eval()
     assert head.surface is not None
@@ -128,13 +122,10 @@ def test_a_long_form_alone_is_compared_with_the_sentence_and_the_near_pieces() -
     assert energies.tolist() == [[-4.0, -1.5]]
 
 
-def test_without_questions_there_are_no_scores(encoder: Encoder) -> None:
+def test_the_near_vector_does_not_depend_on_candidates_and_no_question_has_one(encoder: Encoder) -> None:
     network = MNetwork(encoder, Head(encoder.dimension, HeadConfig()))
     scores, near = network.scores([])
     assert (scores, near.shape, network.near_vectors([]).shape) == ([], (0, 32), (0, 32))
-
-
-def test_the_near_vector_does_not_depend_on_the_candidates(encoder: Encoder) -> None:
     network = MNetwork(encoder, Head(encoder.dimension, HeadConfig(surface_features=True)))
     scores, near = network.scores([QUESTION])
     assert len(scores[0]) == 2
@@ -156,12 +147,11 @@ def prototypes() -> Prototypes:
     return Prototypes(ENTRIES, VECTORS, Mixture(0.5, 10, 1, unseen=0.25, smoothing=1))
 
 
-def test_the_nearest_prototype_of_a_long_form_counts(prototypes: Prototypes) -> None:
+def test_the_nearest_prototype_counts_and_a_prior_is_the_mean_share_over_the_sources(
+    prototypes: Prototypes,
+) -> None:
     assert prototypes.similarities("MS", FORMS, torch.tensor([0.0, 5.0])) == pytest.approx([1, 0, 0.25])
     assert prototypes.similarities("M.S", FORMS, torch.tensor([4.0, 0.0])) == pytest.approx([1, -1, 0.25])
-
-
-def test_a_prior_is_the_mean_share_over_the_sources(prototypes: Prototypes) -> None:
     # Source a: 4, 2 and 1 of 7 rows with one added to each; source b has none of the three: 1/3 each.
     expected = [(4 / 7 + 1 / 3) / 2, (2 / 7 + 1 / 3) / 2, (1 / 7 + 1 / 3) / 2]
     assert [math.exp(p) for p in prototypes.priors("MS", FORMS)] == pytest.approx(expected)

@@ -171,7 +171,7 @@ def test_a_capitalised_word_is_an_acronym_only_if_the_dictionary_has_it(model: A
     assert (expansion.short_form, expansion.start) == ("It", 0)
 
 
-def test_in_a_sentence_of_capitals_only_definitions_are_used(model: AcronymModel) -> None:
+def test_expansions_are_in_text_order_and_in_capitals_only_by_definition(model: AcronymModel) -> None:
     text = "I HAVE A HA SO BAD. my HA is back. THE HEAT SHOCK PROTEIN (HSP) AND HSP ROSE."
     (expansions,) = model.predict([text])
     assert [(e.short_form, e.start, e.source) for e in expansions] == [
@@ -179,28 +179,27 @@ def test_in_a_sentence_of_capitals_only_definitions_are_used(model: AcronymModel
         ("HSP", text.index("HSP)"), "text"),
         ("HSP", text.index("HSP ROSE"), "text"),
     ]
-
-
-def test_a_heading_in_capitals_is_no_sentence_in_capitals(mini: Encoder) -> None:
-    model = AcronymModel(mini, {"TEN": ("toxic epidermal necrolysis",), "C&S": ("culture and sensitivity",)})
-    (skin, urine) = model.predict(["SKIN: TEN.", "URINE C&S pending."])
-    assert [e.long_form for e in skin + urine] == ["toxic epidermal necrolysis", "culture and sensitivity"]
-
-
-def test_an_acronym_that_stands_for_nothing_else_is_left_as_it_is(mini: Encoder) -> None:
-    """A long form that is the short form itself, for words in capitals and names."""
-    text = "Stage IA disease was treated with TEN."
-    # It has cosine 1 with itself, so it is the best of both.
-    (found,) = AcronymModel(mini, {"IA": ("IA", "intra-articular")}).predict([text])
-    assert found == []
-
-
-def test_expansions_of_both_sources_are_in_text_order(model: AcronymModel) -> None:
     text = "\U0001f622 his HA came with heat shock protein (HSP) and his MS stayed with HSP."
     (expansions,) = model.predict([text])
     assert [e.short_form for e in expansions] == ["HA", "HSP", "MS", "HSP"]
     assert [e.source for e in expansions] == ["dictionary", "text", "dictionary", "text"]
     assert all(text[e.start : e.end] == e.short_form for e in expansions)
+
+
+def test_acronyms_in_headings_and_hyphenated_words_are_expanded_but_not_to_themselves(mini: Encoder) -> None:
+    model = AcronymModel(mini, {"TEN": ("toxic epidermal necrolysis",), "C&S": ("culture and sensitivity",)})
+    (skin, urine) = model.predict(["SKIN: TEN.", "URINE C&S pending."])
+    assert [e.long_form for e in skin + urine] == ["toxic epidermal necrolysis", "culture and sensitivity"]
+    # A long form that is the short form itself, for words in capitals and names.
+    sentence = "Stage IA disease was treated with TEN."
+    # It has cosine 1 with itself, so it is the best of both.
+    (left,) = AcronymModel(mini, {"IA": ("IA", "intra-articular")}).predict([sentence])
+    assert left == []
+    expander = AcronymModel(mini, {"MTX": ["methotrexate"], "5-FU": ["fluorouracil"]})
+    for sentence in ("MTX-induced pneumonitis", "an anti-MTX effect", "given 5-FU and MTX."):
+        expanded = {e.short_form: sentence[e.start : e.end] for e in expander.predict([sentence])[0]}
+        assert expanded.get("MTX") == "MTX", sentence
+    assert {e.short_form for e in expander.predict(["given 5-FU daily"])[0]} == {"5-FU"}
 
 
 def test_texts_of_a_batch_do_not_affect_each_other(model: AcronymModel) -> None:
@@ -222,14 +221,6 @@ def test_a_dictionary_lists_the_long_forms_of_a_short_form_in_file_order(tmp_pat
     path.write_text("short_form\tlong_form\nMS\n", encoding="utf-8")
     with pytest.raises(ValueError, match="line 2"):
         load_dictionary(path)
-
-
-def test_an_acronym_within_a_hyphenated_word_is_expanded(mini: Encoder) -> None:
-    expander = AcronymModel(mini, {"MTX": ["methotrexate"], "5-FU": ["fluorouracil"]})
-    for text in ("MTX-induced pneumonitis", "an anti-MTX effect", "given 5-FU and MTX."):
-        expanded = {e.short_form: text[e.start : e.end] for e in expander.predict([text])[0]}
-        assert expanded.get("MTX") == "MTX", text
-    assert {e.short_form for e in expander.predict(["given 5-FU daily"])[0]} == {"5-FU"}
 
 
 def test_shorthand_in_small_letters_may_begin_a_sentence(small: Encoder) -> None:

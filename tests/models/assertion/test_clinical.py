@@ -9,81 +9,72 @@ from tests.models.assertion.marked import ASSERTED, HYPOTHETICAL, NEGATED, OTHER
 
 
 @pytest.mark.parametrize(
-    "marked",
+    ("marked", "is_other"),
     [
-        "She developed a [maculopapular rash] two days after the first dose of cefalexin.",
-        "A 61-year-old man had [hyponatraemia] during treatment with citalopram.",
-        "We report a patient with [agranulocytosis] induced by clozapine.",
-        "In most patients [neutropenia] resolved after the drug was withdrawn.",
-        "The boy 's [seizures] began on the third day of isoniazid.",
-        "Two children treated with valproate had [pancreatitis].",
-        "Somebody who takes linezolid for months may have others around, but [neuropathy] was his own.",
-        "A neonate whose mother had received lithium developed [hypothyroidism].",
-        "[Liver failure] after living donor transplantation in a woman on tacrolimus.",
-        "Rabbit syndrome and [akathisia] occurred on risperidone.",
-        "Rabbit antithymocyte globulin caused [serum sickness].",
-        "[Pulmonary embolism] was seen in a CAT scan.",
-        "A 30-year-old mother developed [rash] after amoxicillin.",
-        "Mother reports [night terrors] since montelukast was commenced.",
-        "Brother of a patient of ours. She had [rash] on sulfa.",
-        "Mother had asthma; patient developed [angioedema] on ramipril.",
-        "His father has asthma; the patient developed [angioedema] on ramipril.",
+        ("She developed a [maculopapular rash] two days after the first dose of cefalexin.", False),
+        ("A 61-year-old man had [hyponatraemia] during treatment with citalopram.", False),
+        ("We report a patient with [agranulocytosis] induced by clozapine.", False),
+        ("In most patients [neutropenia] resolved after the drug was withdrawn.", False),
+        ("The boy 's [seizures] began on the third day of isoniazid.", False),
+        ("Two children treated with valproate had [pancreatitis].", False),
+        (
+            "Somebody who takes linezolid for months may have others around, but [neuropathy] was his own.",
+            False,
+        ),
+        ("A neonate whose mother had received lithium developed [hypothyroidism].", False),
+        ("[Liver failure] after living donor transplantation in a woman on tacrolimus.", False),
+        ("Rabbit syndrome and [akathisia] occurred on risperidone.", False),
+        ("Rabbit antithymocyte globulin caused [serum sickness].", False),
+        ("[Pulmonary embolism] was seen in a CAT scan.", False),
+        ("A 30-year-old mother developed [rash] after amoxicillin.", False),
+        ("Mother reports [night terrors] since montelukast was commenced.", False),
+        ("Brother of a patient of ours. She had [rash] on sulfa.", False),
+        ("Mother had asthma; patient developed [angioedema] on ramipril.", False),
+        ("His father has asthma; the patient developed [angioedema] on ramipril.", False),
+        ("The patient's mother developed [angioedema] on the same drug.", True),
+        ("Her sister had [haemolysis] after primaquine.", True),
+        ("His father also died of [hepatic failure] after halothane.", True),
+        ("The same [cough] was seen in his brother.", True),
+        ("The donor developed [hypotension] after filgrastim.", True),
+        ("Filgrastim may cause splenic rupture: [bone pain] in the donor.", True),
+        ("Carprofen caused [liver necrosis] in two dogs.", True),
+        ("In rats the compound produced [cataracts] at high doses.", True),
+        ("[Methaemoglobinaemia] in a cat after paracetamol.", True),
     ],
 )
-def test_in_a_clinical_sentence_the_patient_is_nobody_else(marked: str) -> None:
-    assert not assertion_of(marked, clinical=True).other_experiencer
+def test_in_a_clinical_sentence_relatives_donors_and_animals_are_others(marked: str, is_other: bool) -> None:
+    assert assertion_of(marked, clinical=True).other_experiencer is is_other
 
 
-@pytest.mark.parametrize(
-    "marked",
-    [
-        "The patient's mother developed [angioedema] on the same drug.",
-        "Her sister had [haemolysis] after primaquine.",
-        "His father also died of [hepatic failure] after halothane.",
-        "The same [cough] was seen in his brother.",
-        "The donor developed [hypotension] after filgrastim.",
-        "Filgrastim may cause splenic rupture: [bone pain] in the donor.",
-        "Carprofen caused [liver necrosis] in two dogs.",
-        "In rats the compound produced [cataracts] at high doses.",
-        "[Methaemoglobinaemia] in a cat after paracetamol.",
-    ],
-)
-def test_in_a_clinical_sentence_relatives_donors_and_animals_are_others(marked: str) -> None:
-    assert assertion_of(marked, clinical=True).other_experiencer
-
-
-def test_negation_and_possibility_are_the_same_in_clinical_sentences() -> None:
+def test_negation_and_possibility_are_the_same_in_clinical_sentences_and_a_plus_ends_them() -> None:
     assert assertion_of("She had no [rash].", clinical=True) == NEGATED
     assert assertion_of("[No hepatotoxicity] occurred with isoniazid.", clinical=True) == NEGATED
     assert assertion_of("[Absence of rash] was noted.", clinical=True) == NEGATED
     assert assertion_of("Zoloft: [no appetite] at all.") == ASSERTED
     assert assertion_of("Lamotrigine may cause [rash].", clinical=True) == HYPOTHETICAL
     assert assertion_of("Gold may cause rash, and our patient had [nephrosis].", clinical=True) == ASSERTED
+    assert assertion_of("Neg for chest pain, +[palpitations] on albuterol.", clinical=True) == ASSERTED
+    assert assertion_of("Denies pain; + [nausea] on Ozempic.", clinical=True) == ASSERTED
+    assert assertion_of("Denies pain, [nausea] on Ozempic.", clinical=True) == NEGATED
 
 
 @pytest.mark.parametrize(
-    "sentence",
+    ("note", "expected"),
     [
-        "A woman with no history of mania developed a [manic episode] on fluoxetine.",
-        "A woman with no history of liver disease was admitted with [hepatitis].",
-        "Four courses without any complication had passed before he experienced [hypersensitivity].",
-        "No other possible cause of the [gynaecomastia] was found.",
-        "He had [neutropenia] 0.5 x 10(9)/L.",
-        "Prilocaine has not previously been described to cause [tinnitus].",
-        "Olanzapine may be useful in patients with clozapine-induced [neutropenia].",
-        "Other potential causes of the [hepatitis] were excluded.",
-        "Rehabilitation potential following [myelopathy] was good.",
-        "Statins can cause myalgia; she presented with [jaundice].",
-        "Statins may cause myalgia, and the patient then developed [jaundice].",
-    ],
-)
-def test_what_happened_to_the_patient_is_neither_denied_nor_possible(sentence: str) -> None:
-    assert assertion_of(sentence, clinical=True) == ASSERTED
-
-
-@pytest.mark.parametrize(
-    ("sentence", "expected"),
-    [
+        ("A woman with no history of mania developed a [manic episode] on fluoxetine.", ASSERTED),
+        ("A woman with no history of liver disease was admitted with [hepatitis].", ASSERTED),
+        (
+            "Four courses without any complication had passed before he experienced [hypersensitivity].",
+            ASSERTED,
+        ),
+        ("No other possible cause of the [gynaecomastia] was found.", ASSERTED),
+        ("He had [neutropenia] 0.5 x 10(9)/L.", ASSERTED),
+        ("Prilocaine has not previously been described to cause [tinnitus].", ASSERTED),
+        ("Olanzapine may be useful in patients with clozapine-induced [neutropenia].", ASSERTED),
+        ("Other potential causes of the [hepatitis] were excluded.", ASSERTED),
+        ("Rehabilitation potential following [myelopathy] was good.", ASSERTED),
+        ("Statins can cause myalgia; she presented with [jaundice].", ASSERTED),
+        ("Statins may cause myalgia, and the patient then developed [jaundice].", ASSERTED),
         ("He took it without [rash] and developed cough.", NEGATED),
         ("No patient developed [rash].", NEGATED),
         ("She had no history of [seizures].", NEGATED),
@@ -98,15 +89,6 @@ def test_what_happened_to_the_patient_is_neither_denied_nor_possible(sentence: s
         ("denies\ta\tb\tc\td\te\tf\tg\th\t[nausea]", ASSERTED),
         ("She does not endorse [suicidal ideation] on isotretinoin.", NEGATED),
         ("Stop the infusion if the patient developed [urticaria].", HYPOTHETICAL),
-    ],
-)
-def test_a_negation_of_the_event_and_a_condition_reach_it(sentence: str, expected: Assertion) -> None:
-    assert assertion_of(sentence, clinical=True) == expected
-
-
-@pytest.mark.parametrize(
-    ("note", "expected"),
-    [
         ("[Cr 2.4] (baseline 1.0) after IV contrast", ASSERTED),
         ("[Lactate] 4.0, on metformin", ASSERTED),
         ("[Rash] 0.", NEGATED),
@@ -137,7 +119,7 @@ def test_a_negation_of_the_event_and_a_condition_reach_it(sentence: str, expecte
         ("Maternal aunt with [DVT] on OCPs", OTHER),
     ],
 )
-def test_the_shorthand_of_notes_states_what_is_denied_possible_or_of_the_family(
+def test_denials_conditions_and_the_family_are_read_in_sentences_and_notes(
     note: str, expected: Assertion
 ) -> None:
     assert assertion_of(note, clinical=True) == expected
@@ -161,26 +143,11 @@ def test_a_negation_reaches_the_next_line_of_a_note_that_was_cut_for_its_length(
         ("Counseled about diet; developed [nausea] on Ozempic.", False),
         ("Reviewed labs: [hyponatremia] on sertraline.", False),
         ("Discussed [rash] on amoxicillin with mom.", False),
-    ],
-)
-def test_what_a_patient_was_told_of_is_possible(marked: str, is_told: bool) -> None:
-    assert assertion_of(marked, clinical=True) == (HYPOTHETICAL if is_told else ASSERTED)
-
-
-@pytest.mark.parametrize(
-    ("marked", "is_general"),
-    [
         ("[Lactic acidosis] is a well-known adverse effect of metformin.", True),
         ("[Pigmentary disorders] are recognised side effects of minocycline.", True),
         ("[Agranulocytosis] is a known complication of clozapine; our patient developed it.", False),
         ("He had a [rash], which is a known side effect of phenytoin.", False),
     ],
 )
-def test_what_is_said_of_a_drug_in_general_is_possible(marked: str, is_general: bool) -> None:
-    assert assertion_of(marked, clinical=True) == (HYPOTHETICAL if is_general else ASSERTED)
-
-
-def test_a_plus_ends_what_is_denied() -> None:
-    assert assertion_of("Neg for chest pain, +[palpitations] on albuterol.", clinical=True) == ASSERTED
-    assert assertion_of("Denies pain; + [nausea] on Ozempic.", clinical=True) == ASSERTED
-    assert assertion_of("Denies pain, [nausea] on Ozempic.", clinical=True) == NEGATED
+def test_what_a_patient_was_told_of_or_is_said_in_general_is_possible(marked: str, is_told: bool) -> None:
+    assert assertion_of(marked, clinical=True) == (HYPOTHETICAL if is_told else ASSERTED)

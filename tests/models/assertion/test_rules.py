@@ -23,149 +23,115 @@ PIECES = st.lists(st.sampled_from(WORDS.split()), max_size=40).map(" ".join)
 
 
 @pytest.mark.parametrize(
-    "marked",
+    ("marked", "expected"),
     [
-        "no [nausea] at all on zoloft",
-        "No rash, no hives, no [swelling].",
-        "no nausea, vomiting or [headache] so far",
-        "I never had any [headaches] with it",
-        "i didnt get the [shakes] this time",
-        "I don\u2019t have [cramps]",
-        "I don\u00b4t have [cramps]",
-        "No [cramps] in \u0130zmir",
-        "Two years on it without [weight gain].",
-        "it hasn't caused [hair loss] for me",
-        "haven't noticed any [ringing in the ears]",
-        "I didn't have nausea, [headaches] or anything like that",
-        "neither a cough nor [dizziness] here",
-        "zero [brain fog], which is nice",
-        "[Weight gain] was never an issue",
-        "the [headache] never came",
-        "[nausea]: none",
-        "[nausea]: no. Headache: yes.",
-        "itch: yes, [nausea]: no, headache: yes",
-        "I am free of [side effects]",
-        "denies [chest pain]",
-        "not a single [nightmare] in months",
+        ("no [nausea] at all on zoloft", NEGATED),
+        ("No rash, no hives, no [swelling].", NEGATED),
+        ("no nausea, vomiting or [headache] so far", NEGATED),
+        ("I never had any [headaches] with it", NEGATED),
+        ("i didnt get the [shakes] this time", NEGATED),
+        ("I don\u2019t have [cramps]", NEGATED),
+        ("I don\u00b4t have [cramps]", NEGATED),
+        ("No [cramps] in \u0130zmir", NEGATED),
+        ("Two years on it without [weight gain].", NEGATED),
+        ("it hasn't caused [hair loss] for me", NEGATED),
+        ("haven't noticed any [ringing in the ears]", NEGATED),
+        ("I didn't have nausea, [headaches] or anything like that", NEGATED),
+        ("neither a cough nor [dizziness] here", NEGATED),
+        ("zero [brain fog], which is nice", NEGATED),
+        ("[Weight gain] was never an issue", NEGATED),
+        ("the [headache] never came", NEGATED),
+        ("[nausea]: none", NEGATED),
+        ("[nausea]: no. Headache: yes.", NEGATED),
+        ("itch: yes, [nausea]: no, headache: yes", NEGATED),
+        ("I am free of [side effects]", NEGATED),
+        ("denies [chest pain]", NEGATED),
+        ("not a single [nightmare] in months", NEGATED),
+        ("what if it makes me [fat]", HYPOTHETICAL),
+        ("I'm worried about [hair loss] on this", HYPOTHETICAL),
+        ("scared it will make me [gain weight]", HYPOTHETICAL),
+        ("If I get [hives] I'll call the nurse", HYPOTHETICAL),
+        ("it might cause [drowsiness]", HYPOTHETICAL),
+        ("this one can cause [liver damage]", HYPOTHETICAL),
+        ("the leaflet says dry mouth and [headaches]", HYPOTHETICAL),
+        ("side effects may include [dizziness]", HYPOTHETICAL),
+        ("Does abilify cause [restlessness]?", HYPOTHETICAL),
+        ("doctor warned me about [bruising]", HYPOTHETICAL),
+        ("taking it at night to avoid [nausea]", HYPOTHETICAL),
+        ("hope I don't get the [shakes]", HYPOTHETICAL),
+        ("there is a risk of [blood clots]", HYPOTHETICAL),
+        ("[infection] is a risk with these", HYPOTHETICAL),
+        ("Will it make me [sleepy]?", HYPOTHETICAL),
+        ("read that it [kills your libido]", HYPOTHETICAL),
+        ("has anyone had [hair loss] on this?", HYPOTHETICAL),
+        ("call them in case of [fever]", HYPOTHETICAL),
+        ("my mom gets [hives] from penicillin", OTHER),
+        ("my mom's [rash] came back", OTHER),
+        ("my dog [threw up] after the tablet", OTHER),
+        ("a friend of mine got [seizures] on it", OTHER),
+        ("Hubby has [swollen ankles] on amlodipine", OTHER),
+        ("some people get [headaches]", OTHER),
+        ("she had [hallucinations] on morphine", OTHER),
+        ("My 4 year old son had [nightmares] on singulair", OTHER),
+        ("the baby was [jittery] and cried", OTHER),
+        ("Lisinopril gave my father in law [a cough]", OTHER),
+        ("It caused [seizures] in my uncle", OTHER),
+        ("my sister said it made her [dizzy]", OTHER),
+        ("3 in 100 patients had [a rash]", OTHER),
+        ("[hubby snores] all night since the valium", OTHER),
+        ("my mum came out in [hives] on amoxicillin", OTHER),
+        ("my son had [night terrors] from montelukast", OTHER),
+        ("my nan's [ankles swelled up] on amlodipine", OTHER),
+        ("our cat was [sick] after the antibiotic", OTHER),
+        ("Zoloft gave me [insomnia]", ASSERTED),
+        ("I take zoloft for my [anxiety]", ASSERTED),
+        ("I [can't sleep] on this", ASSERTED),
+        ("can't [sleep] on this", ASSERTED),
+        ("I couldn't [eat] for a week", ASSERTED),
+        ("I didn't [sleep] at all", ASSERTED),
+        ("no [appetite] whatsoever", ASSERTED),
+        ("no sleep, [headache], sweats", ASSERTED),
+        ("not only [nausea] but vomiting", ASSERTED),
+        ("not only nausea but [vomiting]", ASSERTED),
+        ("no side effects except [nausea]", ASSERTED),
+        ("no nausea, but [headaches] every day", ASSERTED),
+        ("no nausea -- [headaches] every day", ASSERTED),
+        ("the [headaches] weren't there before", ASSERTED),
+        ("[palpitations] never happened until I took this", ASSERTED),
+        ("no side effects until the [hair loss] in month 3", ASSERTED),
+        ("not a day goes by without [nausea] on this", ASSERTED),
+        ("I couldn't eat without [vomiting]", ASSERTED),
+        ("[nausea] no. 2 since the new dose", ASSERTED),
+        ("no, 3 days of [nausea] so far", ASSERTED),
+        ("stopped the drug because of [hives]", ASSERTED),
+        ("had to stop it due to [cramps]", ASSERTED),
+        ("I no longer get [dizzy] since they cut the dose", ASSERTED),
+        ("never had [migraines] before this drug", ASSERTED),
+        ("I never had [a headache] this bad", ASSERTED),
+        ("never felt so [tired]", ASSERTED),
+        ("nobody warned me about the [weight gain]", ASSERTED),
+        ("no wonder I have [heartburn]", ASSERTED),
+        ("not sure if it's the pill but my [head hurts]", ASSERTED),
+        ("doesn't help my pain and gives me [nausea]", ASSERTED),
+        ("I don't know what to do, [dizzy] all day", ASSERTED),
+        ("could be the zoloft making me [sweat]", ASSERTED),
+        ("my mom says I look [pale]", ASSERTED),
+        ("my husband sleeps fine and I have [nightmares]", ASSERTED),
+        ("My doctor said she wants me off it, [rash] everywhere", ASSERTED),
+        ("anyone else get [vivid dreams]?", ASSERTED),
+        ("felt as if I was [drunk]", ASSERTED),
+        ("in May I got [hives]", ASSERTED),
+        ("started in May and it makes me [dizzy]", ASSERTED),
+        ("since May it makes me [dizzy]", ASSERTED),
+        ("I was scared, [heart racing] all night", ASSERTED),
+        ("no nausea and I have [insomnia] now", ASSERTED),
+        ("prednisone has me [snapping at my kids]", ASSERTED),
     ],
 )
-def test_a_negated_effect_is_negated(marked: str) -> None:
-    assert assertion_of(marked) == NEGATED
-
-
-@pytest.mark.parametrize(
-    "marked",
-    [
-        "what if it makes me [fat]",
-        "I'm worried about [hair loss] on this",
-        "scared it will make me [gain weight]",
-        "If I get [hives] I'll call the nurse",
-        "it might cause [drowsiness]",
-        "this one can cause [liver damage]",
-        "the leaflet says dry mouth and [headaches]",
-        "side effects may include [dizziness]",
-        "Does abilify cause [restlessness]?",
-        "doctor warned me about [bruising]",
-        "taking it at night to avoid [nausea]",
-        "hope I don't get the [shakes]",
-        "there is a risk of [blood clots]",
-        "[infection] is a risk with these",
-        "Will it make me [sleepy]?",
-        "read that it [kills your libido]",
-        "has anyone had [hair loss] on this?",
-        "call them in case of [fever]",
-    ],
-)
-def test_a_feared_or_possible_effect_is_hypothetical(marked: str) -> None:
-    assert assertion_of(marked) == HYPOTHETICAL
-
-
-@pytest.mark.parametrize(
-    "marked",
-    [
-        "my mom gets [hives] from penicillin",
-        "my mom's [rash] came back",
-        "my dog [threw up] after the tablet",
-        "a friend of mine got [seizures] on it",
-        "Hubby has [swollen ankles] on amlodipine",
-        "some people get [headaches]",
-        "she had [hallucinations] on morphine",
-        "My 4 year old son had [nightmares] on singulair",
-        "the baby was [jittery] and cried",
-        "Lisinopril gave my father in law [a cough]",
-        "It caused [seizures] in my uncle",
-        "my sister said it made her [dizzy]",
-        "3 in 100 patients had [a rash]",
-        "[hubby snores] all night since the valium",
-    ],
-)
-def test_an_effect_of_somebody_else_has_another_experiencer(marked: str) -> None:
-    assert assertion_of(marked) == OTHER
-
-
-@pytest.mark.parametrize(
-    "marked",
-    [
-        "my mum came out in [hives] on amoxicillin",
-        "my son had [night terrors] from montelukast",
-        "my nan's [ankles swelled up] on amlodipine",
-        "our cat was [sick] after the antibiotic",
-    ],
-)
-def test_in_a_post_a_relative_is_somebody_else(marked: str) -> None:
-    assert assertion_of(marked) == OTHER
-
-
-@pytest.mark.parametrize(
-    "marked",
-    [
-        "Zoloft gave me [insomnia]",
-        "I take zoloft for my [anxiety]",
-        "I [can't sleep] on this",
-        "can't [sleep] on this",
-        "I couldn't [eat] for a week",
-        "I didn't [sleep] at all",
-        "no [appetite] whatsoever",
-        "no sleep, [headache], sweats",
-        "not only [nausea] but vomiting",
-        "not only nausea but [vomiting]",
-        "no side effects except [nausea]",
-        "no nausea, but [headaches] every day",
-        "no nausea -- [headaches] every day",
-        "the [headaches] weren't there before",
-        "[palpitations] never happened until I took this",
-        "no side effects until the [hair loss] in month 3",
-        "not a day goes by without [nausea] on this",
-        "I couldn't eat without [vomiting]",
-        "[nausea] no. 2 since the new dose",
-        "no, 3 days of [nausea] so far",
-        "stopped the drug because of [hives]",
-        "had to stop it due to [cramps]",
-        "I no longer get [dizzy] since they cut the dose",
-        "never had [migraines] before this drug",
-        "I never had [a headache] this bad",
-        "never felt so [tired]",
-        "nobody warned me about the [weight gain]",
-        "no wonder I have [heartburn]",
-        "not sure if it's the pill but my [head hurts]",
-        "doesn't help my pain and gives me [nausea]",
-        "I don't know what to do, [dizzy] all day",
-        "could be the zoloft making me [sweat]",
-        "my mom says I look [pale]",
-        "my husband sleeps fine and I have [nightmares]",
-        "My doctor said she wants me off it, [rash] everywhere",
-        "anyone else get [vivid dreams]?",
-        "felt as if I was [drunk]",
-        "in May I got [hives]",
-        "started in May and it makes me [dizzy]",
-        "since May it makes me [dizzy]",
-        "I was scared, [heart racing] all night",
-        "no nausea and I have [insomnia] now",
-        "prednisone has me [snapping at my kids]",
-    ],
-)
-def test_a_pseudo_trigger_leaves_the_effect_asserted_of_the_writer(marked: str) -> None:
-    assert assertion_of(marked) == ASSERTED
+def test_effects_are_denied_feared_or_anothers_and_pseudo_triggers_say_nothing(
+    marked: str, expected: Assertion
+) -> None:
+    assert assertion_of(marked) == expected
 
 
 def test_the_challenge_set_has_valid_offsets_and_preferred_terms() -> None:
@@ -179,16 +145,13 @@ def test_the_challenge_set_has_valid_offsets_and_preferred_terms() -> None:
         assert {e["pt"] for e in post["events"]} <= terms, post["id"]
 
 
-def test_several_flags_may_be_set() -> None:
+def test_several_flags_may_be_set_and_only_words_near_the_effect_count() -> None:
     assert assertion_of("some people might get [a rash]") == Assertion(
         hypothetical=True, other_experiencer=True
     )
     assert assertion_of("my brother never had [a rash] from it") == Assertion(
         negated=True, other_experiencer=True
     )
-
-
-def test_a_long_text_is_searched_near_the_effect_and_part_of_a_word_is_no_trigger() -> None:
     assert assertion_of("x" * 500 + " " + "snot " * 100 + "[rash] " + "y" * 500) == ASSERTED
     assert assertion_of("word " * 5000 + "no [rash] " + "word " * 5000) == NEGATED
 

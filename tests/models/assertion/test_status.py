@@ -23,55 +23,45 @@ def judged(marked: str, status: str | None, score: float) -> tuple[str, Mention]
         (NEGATED, Assertion(negated=True)),
         (HYPOTHETICAL, Assertion(hypothetical=True)),
         (OTHER, ANOTHERS),
+        (None, Assertion(negated=True)),  # then the words decide
     ],
 )
-def test_a_status_decides_whatever_the_words_say(status: str, expected: Assertion) -> None:
+def test_a_status_decides_whatever_the_words_say(status: str | None, expected: Assertion) -> None:
     assert asserted(*judged("no <rash> so far", status, 0.95)) == expected
 
 
-def test_without_a_status_the_words_decide() -> None:
-    assert asserted(*judged("no <rash> so far", None, 0.0)) == Assertion(negated=True)
-
-
 @pytest.mark.parametrize(
-    "marked",
+    ("marked", "expected"),
     [
-        "I know three people who got <pancreatitis> from it",
-        "I know someone who got <lupus> from hydralazine.",
-        "My father has experienced a <loss of hearing>.",
-        "She suddenly started <vomiting> half an hour later.",
-        "First month he was <drunk on his paws>.",
-        "My uncle had a really bad <bleeding ulcer>.",
-        "A friend of mine developed <diabetes> on Zyprexa",
-        "Some people get <hives>.",
-        "Others have had <vivid dreams>",
+        ("I know three people who got <pancreatitis> from it", ANOTHERS),
+        ("I know someone who got <lupus> from hydralazine.", ANOTHERS),
+        ("My father has experienced a <loss of hearing>.", ANOTHERS),
+        ("She suddenly started <vomiting> half an hour later.", ANOTHERS),
+        ("First month he was <drunk on his paws>.", ANOTHERS),
+        ("My uncle had a really bad <bleeding ulcer>.", ANOTHERS),
+        ("A friend of mine developed <diabetes> on Zyprexa", ANOTHERS),
+        ("Some people get <hives>.", ANOTHERS),
+        ("Others have had <vivid dreams>", ANOTHERS),
+        ("My sister has it too, and I got <hives>.", Assertion()),
+        ("inability to reach orgasm with a partner, <weakness>", Assertion()),
+        ("love my husband but just <do not feel like having sex>", Assertion()),
+        ("retin a is my best friend, <carded yesterday>", Assertion()),
+        ("My wife hates me because I have <fits of rage>", Assertion()),
+        ("our doggie is very sick and i was up with her, <didn't sleep>", Assertion()),
+        ("My mom takes it. Had <a rash> all week", Assertion()),
+        ("like so many people I had <nausea>", Assertion()),
+        ("My doctor laughed when my hair had <fallen out>", Assertion()),
+        ("You look like a crazy person when you complain of <pain>", Assertion()),
+        ("the man on the phone said my ALT was <high>", Assertion()),
+        ("We report a woman who developed <photo-onycholysis>", Assertion()),
+        ("subsequently the patient developed <jaundice>", Assertion()),
+        ("Four weeks earlier she had developed <hepatopathy>", Assertion()),
     ],
 )
-def test_what_others_are_said_to_have_is_not_the_writers_however_sure_the_model_is(marked: str) -> None:
-    assert asserted(*judged(marked, OWN, 0.99)) == ANOTHERS
-
-
-@pytest.mark.parametrize(
-    "marked",
-    [
-        "My sister has it too, and I got <hives>.",
-        "inability to reach orgasm with a partner, <weakness>",
-        "love my husband but just <do not feel like having sex>",
-        "retin a is my best friend, <carded yesterday>",
-        "My wife hates me because I have <fits of rage>",
-        "our doggie is very sick and i was up with her, <didn't sleep>",
-        "My mom takes it. Had <a rash> all week",
-        "like so many people I had <nausea>",
-        "My doctor laughed when my hair had <fallen out>",
-        "You look like a crazy person when you complain of <pain>",
-        "the man on the phone said my ALT was <high>",
-        "We report a woman who developed <photo-onycholysis>",
-        "subsequently the patient developed <jaundice>",
-        "Four weeks earlier she had developed <hepatopathy>",
-    ],
-)
-def test_what_the_writer_has_stays_the_writers_where_the_model_is_sure(marked: str) -> None:
-    assert asserted(*judged(marked, OWN, 0.99)) == Assertion()
+def test_what_others_are_said_to_have_is_not_the_writers_however_sure_the_model_is(
+    marked: str, expected: Assertion
+) -> None:
+    assert asserted(*judged(marked, OWN, 0.99)) == expected
 
 
 def test_where_the_model_is_not_sure_words_about_another_decide() -> None:

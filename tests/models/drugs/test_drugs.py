@@ -33,22 +33,13 @@ def test_what_a_source_states_as_the_drug_is_named_by_its_generics(
     assert bundled.generics(stated) == generics
 
 
-def test_the_bundled_lexicon_has_at_least_five_hundred_names(bundled: DrugLexicon) -> None:
+def test_each_of_many_bundled_names_is_there_once_and_found_whole_in_a_sentence(bundled: DrugLexicon) -> None:
     assert len(bundled) >= 500
-
-
-def test_no_name_of_the_bundled_lexicon_occurs_twice() -> None:
     names = [row[0].lower() for row in read_tsv(BUNDLED, ("name", "generic"))]
     assert len(names) == len(set(names))
-
-
-def test_every_bundled_name_is_found_whole_in_a_sentence(bundled: DrugLexicon) -> None:
     for name, generic, *_ in read_tsv(BUNDLED, ("name", "generic")):
         text = f"she took {name.upper()} daily"
         assert bundled.find(text) == [(Span(9, 9 + len(name)), generic)], name
-
-
-def test_a_generic_name_that_is_in_the_lexicon_is_its_own_generic(bundled: DrugLexicon) -> None:
     generics = {row[1] for row in read_tsv(BUNDLED, ("name", "generic"))}
     assert {g: bundled.generic(g) for g in generics if bundled.generic(g) not in (g, None)} == {}
 
@@ -60,32 +51,12 @@ def test_a_generic_name_that_is_in_the_lexicon_is_its_own_generic(bundled: DrugL
         ("EFFEXOR", "venlafaxine"),
         ("clozapine", "clozapine"),
         ("aspirin", "aspirin"),
-    ],
-)
-def test_well_known_brands_are_in_the_lexicon(bundled: DrugLexicon, name: str, generic: str) -> None:
-    assert bundled.generic(name) == generic
-
-
-@pytest.mark.parametrize(
-    ("name", "generic"),
-    [
         ("Paxil CR", "paroxetine"),
         ("Toprol-XL", "metoprolol"),
         ("wellbutrinXL", "bupropion"),
         ("zoloft" + " -" * 50_000 + "xr", "sertraline"),
         ("-XR", None),
         ("zoloft" + " -" * 50_000, None),
-    ],
-)
-def test_a_release_form_behind_a_name_does_not_matter(
-    bundled: DrugLexicon, name: str, generic: str | None
-) -> None:
-    assert bundled.generic(name) == generic
-
-
-@pytest.mark.parametrize(
-    ("name", "generic"),
-    [
         ("Diltiazem HCl", "diltiazem"),
         ("quetiapine fumarate", "quetiapine"),
         ("methylprednisolone sodium succinate", "methylprednisolone"),
@@ -93,15 +64,6 @@ def test_a_release_form_behind_a_name_does_not_matter(
         ("gabapentin enacarbil", "gabapentin enacarbil"),
         ("sodium chloride", None),
         ("zoloft" + " hcl" * 50_000 + "x", None),
-    ],
-)
-def test_a_salt_behind_a_name_does_not_matter(bundled: DrugLexicon, name: str, generic: str | None) -> None:
-    assert bundled.generic(name) == generic
-
-
-@pytest.mark.parametrize(
-    ("name", "generic"),
-    [
         ("sulfamethoxazole-trimethoprim", "sulfamethoxazole/trimethoprim"),
         ("sulfamethoxazole/trimethoprim", "sulfamethoxazole/trimethoprim"),
         ("losartan/HCTZ", "losartan/hydrochlorothiazide"),
@@ -109,7 +71,7 @@ def test_a_salt_behind_a_name_does_not_matter(bundled: DrugLexicon, name: str, g
         ("losartan/sertraline", None),
     ],
 )
-def test_a_combination_is_known_in_any_order_of_its_drugs(
+def test_brands_release_forms_salts_and_combinations_are_known_by_their_generic_name(
     bundled: DrugLexicon, name: str, generic: str | None
 ) -> None:
     assert bundled.generic(name) == generic

@@ -28,12 +28,9 @@ def suspected(
     return Suspects(text, TaggedText(tuple(mentions), tuple(relations)), **known).of(effect)
 
 
-def test_a_related_drug_is_the_suspect() -> None:
+def test_a_related_drug_is_the_suspect_and_named_by_its_long_form() -> None:
     related = suspected(3, relations=[Relation(1, 3, 1.0)], stated=["aspirin"])
     assert related == (("methotrexate",), "relation")
-
-
-def test_an_abbreviated_suspect_is_named_by_its_long_form() -> None:
     mentions, relations = [mention("MTX", DRUG), TEN], [Relation(0, 1, 1.0)]
     expansion = Expansion(MTX.start, MTX.end, "MTX", "methotrexate", 0.9, "dictionary")
     assert suspected(1, mentions, relations, expansions=[expansion]) == (("methotrexate",), "relation")
@@ -67,20 +64,14 @@ def test_of_two_drugs_the_suspect_is_the_one_that_the_post_blames() -> None:
     assert suspected(2, mentions, text=text) == (("sertraline",), "text")
     assert suspected(2, mentions, text=text, stated=["Lexapro"]) == (("sertraline",), "text")
     assert suspected(2, mentions, text=text, clinical=True) == ((), "none")
+    review = "Hives all over. I take Zoloft too. Hives"
+    named = Mention(23, 29, "Zoloft", DRUG, 0.9, "sertraline"), Mention(35, 40, "Hives", ADE, 0.9)
+    assert suspected(1, named, text=review, stated=["Lexapro"]) == (("escitalopram",), "report")
 
 
-def test_a_drug_that_a_review_names_without_blaming_it_is_not_suspected() -> None:
-    text = "Hives all over. I take Zoloft too. Hives"
-    mentions = Mention(23, 29, "Zoloft", DRUG, 0.9, "sertraline"), Mention(35, 40, "Hives", ADE, 0.9)
-    assert suspected(1, mentions, text=text, stated=["Lexapro"]) == (("escitalopram",), "report")
-
-
-def test_the_only_drug_of_a_post_is_the_suspect() -> None:
+def test_the_only_drug_of_a_post_is_the_suspect_and_that_of_a_clinical_sentence_is_not() -> None:
     assert suspected(1, [MTX, TEN]) == (("methotrexate",), "only_drug_in_text")
     assert suspected(0, [TEN]) == ((), "none")
-
-
-def test_a_clinical_sentence_without_a_relation_has_no_suspect() -> None:
     assert suspected(1, [MTX, TEN], clinical=True) == ((), "none")
 
 
@@ -120,16 +111,13 @@ def test_a_class_is_suspected_where_it_is_blamed_or_taken_and_never_before_its_p
     assert blamed("cramps from the statin", "statin", stated=["Paxil"]) == (("statin",), "text")
 
 
-def test_a_regimen_stands_for_its_members() -> None:
+def test_a_regimen_stands_for_its_members_and_two_names_of_one_medicine_are_one_suspect() -> None:
     members = ("leucovorin", "fluorouracil", "oxaliplatin")
     assert blamed("FOLFOX and cramps", "FOLFOX") == (members, "only_drug_in_text")
     assert suspected(0, [RASH], stated=["folfox"]) == (members, "report")
     text = "FOLFOX caused cramps"
     mentions = mention("FOLFOX", DRUG, text=text), mention("cramps", ADE, text=text)
     assert suspected(1, mentions, [Relation(0, 1, 1.0)], text, clinical=True) == (members, "relation")
-
-
-def test_two_names_of_one_medicine_are_one_suspect() -> None:
     for name in ("Moderna", "elasomeran", "Spikevax", "mRNA-1273", "Moderna covid vaccine"):
         assert suspected(0, [RASH], stated=[name]) == (("elasomeran",), "report")
     assert suspected(0, [RASH], stated=["Moderna", "Spikevax"]) == (("elasomeran",), "report")

@@ -61,16 +61,13 @@ def test_the_upper_layers_are_batch_invariant(small: Encoder) -> None:
         assert torch.equal(upper.word_vectors_above([sentence])[0], expected)
 
 
-def test_splitting_does_not_change_the_shared_encoder(small: Encoder) -> None:
+def test_splitting_leaves_the_encoder_and_gradients_reach_the_upper_layers_only(small: Encoder) -> None:
     before = [list(layer._forward_hooks) for layer in Layers(small.model).modules]
     lower = SplitEncoder(small, 1)
     lower.encode(SENTENCES)
     assert [list(layer._forward_hooks) for layer in Layers(small.model).modules] == before
     assert lower.encode([]) == []
     assert upper_of(small).word_vectors_above(list[EncodedSentence]()) == []
-
-
-def test_gradients_reach_only_the_upper_layers(small: Encoder) -> None:
     upper = upper_of(small)
     # The lower layers are shared: they must get no gradients.
     with torch.no_grad():

@@ -129,16 +129,13 @@ def test_a_words_vector_is_the_mean_of_its_pieces(mini: Encoder) -> None:
         assert (vectors - means_without_padding(mini, sentence)).abs().max() < 1e-4
 
 
-def test_every_word_of_a_sentence_of_many_windows_has_a_vector(small: Encoder) -> None:
+def test_every_word_of_many_windows_has_a_vector_and_no_word_has_no_pieces(small: Encoder) -> None:
     with torch.inference_mode():
         (vectors,) = small.word_vectors([["nausea"] * 50])
         (alone,) = small.word_vectors([["nausea"] * 5])
     assert vectors.shape == (50, small.dimension)
     # A window holds five words of six letters, and each window is encoded separately.
     assert torch.allclose(vectors, alone.repeat(10, 1), atol=1e-5)
-
-
-def test_no_sentence_and_an_empty_sentence_have_no_pieces(small: Encoder) -> None:
     assert small.split([]) == []
     assert small.split([[], ["drug"]])[0] == WordPieces([], [], [])
     assert small.split([["\0"], ["drug"]])[0] == WordPieces([0], [0], [])

@@ -50,26 +50,32 @@ def furthest(one: list[Tensor], other: list[Tensor]) -> float:
     return max(float((a - b).abs().max()) for a, b in zip(one, other, strict=True) if a.numel())
 
 
-def test_hidden_states_are_those_of_transformers(small: Encoder, packed: Encoder) -> None:
+def test_hidden_states_and_positions_are_those_of_transformers(
+    small: Encoder, packed: Encoder, tiny_bert: str
+) -> None:
     many = sequences(LENGTHS * (2 * PIECES // sum(LENGTHS)))
     with torch.inference_mode():
         assert furthest(packed.encode_pieces(many), small.encode_pieces(many)) < 1e-5
     assert packed.encode_pieces([]) == []
     assert packed.embed([]).shape == (0, packed.dimension)
-
-
-def test_a_text_alone_has_the_vector_that_it_has_in_a_batch(packed: Encoder) -> None:
-    together = packed.pool(sequences())
-    alone = torch.cat([packed.pool([s]) for s in sequences()])
-    assert (together - alone).abs().max() < 1e-6
-
-
-def test_a_long_window_has_the_positions_of_transformers(tiny_bert: str) -> None:
     own, theirs = (
         load(tiny_bert, max_pieces=tiny.POSITIONS).pool([[5] * 290])
         for load in (Encoder.for_inference, Encoder.load)
     )
     assert (own - theirs).abs().max() < 1e-5
+
+
+def test_batches_and_split_layers_change_no_vector(packed: Encoder) -> None:
+    together = packed.pool(sequences())
+    alone = torch.cat([packed.pool([s]) for s in sequences()])
+    assert (together - alone).abs().max() < 1e-6
+    words = [["drug", "caused", "pain"], ["the", "x"], [], ["a"] * 40]
+    whole, lower, upper = packed.word_vectors(words), SplitEncoder(packed, 1), UpperLayers(packed, 1)
+    encoded = lower.encode(words)
+    assert len(upper.model.layers) == 1
+    assert len(packed.model.layers) == 2
+    assert furthest([e.vectors for e in encoded], whole) < 1e-6
+    assert furthest(upper.word_vectors_above(encoded), whole) < 1e-6
 
 
 def changes(kind: str, folder: Path, base: str) -> dict[str, Any]:
@@ -116,7 +122,9 @@ def test_the_files_of_a_release_do_not_change_those_of_the_base(tiny_bert: str, 
     assert path.read_bytes() == before
 
 
-def test_releases_of_one_base_share_its_embeddings(tiny_bert: str, tmp_path: Path) -> None:
+def test_releases_of_one_base_share_the_embeddings_and_layers_that_they_do_not_change(
+    tiny_bert: str, tmp_path: Path
+) -> None:
     base = load_packed(tiny_bert)
     assert base is load_packed(tiny_bert)
     for kind, shares in (("adapter", True), ("embeddings", False)):
@@ -124,29 +132,14 @@ def test_releases_of_one_base_share_its_embeddings(tiny_bert: str, tmp_path: Pat
         assert base is not None and changed is not None
         assert (base.embeddings is changed.embeddings) is shares
         assert changed.dtype == torch.float32
-
-
-def test_releases_of_one_base_share_the_layers_that_they_do_not_change(
-    tiny_bert: str, tmp_path: Path
-) -> None:
     path = tmp_path / ADAPTER
     save_file({"encoder.layer.1.output.LayerNorm.bias.delta": torch.ones(32)}, path)
-    base, changed = load_packed(tiny_bert), load_packed(tiny_bert, adapter=path)
+    first, other = load_packed(tiny_bert), load_packed(tiny_bert, adapter=path)
     in_16_bits = load_packed(tiny_bert, dtype=torch.bfloat16, adapter=path)
-    assert base is not None and changed is not None and in_16_bits is not None
-    assert [a is b for a, b in zip(base.layers, changed.layers, strict=True)] == [True, False]
-    assert not torch.equal(base.layers[1].outer_norm.bias, changed.layers[1].outer_norm.bias)
+    assert first is not None and other is not None and in_16_bits is not None
+    assert [a is b for a, b in zip(first.layers, other.layers, strict=True)] == [True, False]
+    assert not torch.equal(first.layers[1].outer_norm.bias, other.layers[1].outer_norm.bias)
     assert in_16_bits.layers[0].inner.bias.dtype == torch.bfloat16
-
-
-def test_lower_then_upper_layers_equal_the_whole_encoder(packed: Encoder) -> None:
-    words = [["drug", "caused", "pain"], ["the", "x"], [], ["a"] * 40]
-    whole, lower, upper = packed.word_vectors(words), SplitEncoder(packed, 1), UpperLayers(packed, 1)
-    encoded = lower.encode(words)
-    assert len(upper.model.layers) == 1
-    assert len(packed.model.layers) == 2
-    assert furthest([e.vectors for e in encoded], whole) < 1e-6
-    assert furthest(upper.word_vectors_above(encoded), whole) < 1e-6
 
 
 def test_added_tokens_have_their_rows_and_leave_the_shared_model_alone(

@@ -23,13 +23,10 @@ from tests.models import tiny
 from tests.models.tiny_families import FAMILIES
 
 
-def test_encoders_without_an_adapter_share_their_weights(tiny_bert: str) -> None:
-    assert Encoder.load(tiny_bert).model is Encoder.load(tiny_bert, max_pieces=16).model
-
-
-def test_the_digest_of_a_base_is_a_sha256_that_differs_between_bases(
+def test_encoders_share_the_weights_of_a_base_and_bases_differ_in_their_digest(
     tiny_bert: str, tiny_roberta: str
 ) -> None:
+    assert Encoder.load(tiny_bert).model is Encoder.load(tiny_bert, max_pieces=16).model
     assert len(base_digest("mini")) == 64
     assert len({base_digest("mini"), base_digest(tiny_bert), base_digest(tiny_roberta)}) == 3
 
@@ -53,26 +50,35 @@ def test_merging_adds_b_times_a_to_the_weights_of_the_named_layers_only() -> Non
 
 
 Change = Callable[[dict[str, Tensor]], dict[str, Tensor]]
+PAIR = {"0.lora_a": torch.ones(2, 4), "0.lora_b": torch.ones(3, 2)}
+DELTA = {"2.weight.delta": torch.ones(5, 3, dtype=torch.int8), "2.weight.scale": torch.ones(5)}
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "message", "fitting"),
     [
-        (lambda t: {"0.lora_a": t["0.lora_a"]}, "pairs"),
-        (lambda t: t | {"2.lora_a": torch.ones(2, 3)}, "pairs"),
-        (lambda t: t | {"0.bias": torch.ones(3)}, "pairs"),
-        (lambda t: t | {"0.other": torch.ones(3, 2)}, "adapter"),
-        (lambda t: {"0.lora_a": torch.ones(4), "0.lora_b": torch.ones(3)}, "adapter"),
-        (lambda t: {n.replace("0.", "7."): v for n, v in t.items()}, "no linear layer"),
-        (lambda t: {n.replace("0.", "1."): v for n, v in t.items()}, "no linear layer"),
-        (lambda t: t | {"0.lora_a": torch.ones(2, 5)}, "shapes"),
-        (lambda t: t | {"0.lora_b": torch.ones(5, 2)}, "shapes"),
-        (lambda t: t | {"0.lora_b": torch.ones(3, 4)}, "shapes"),
-        (lambda t: {n: v.T for n, v in t.items()}, "shapes"),
+        (lambda t: {"0.lora_a": t["0.lora_a"]}, "pairs", PAIR),
+        (lambda t: t | {"2.lora_a": torch.ones(2, 3)}, "pairs", PAIR),
+        (lambda t: t | {"0.bias": torch.ones(3)}, "pairs", PAIR),
+        (lambda t: t | {"0.other": torch.ones(3, 2)}, "adapter", PAIR),
+        (lambda t: {"0.lora_a": torch.ones(4), "0.lora_b": torch.ones(3)}, "adapter", PAIR),
+        (lambda t: {n.replace("0.", "7."): v for n, v in t.items()}, "no linear layer", PAIR),
+        (lambda t: {n.replace("0.", "1."): v for n, v in t.items()}, "no linear layer", PAIR),
+        (lambda t: t | {"0.lora_a": torch.ones(2, 5)}, "shapes", PAIR),
+        (lambda t: t | {"0.lora_b": torch.ones(5, 2)}, "shapes", PAIR),
+        (lambda t: t | {"0.lora_b": torch.ones(3, 4)}, "shapes", PAIR),
+        (lambda t: {n: v.T for n, v in t.items()}, "shapes", PAIR),
+        (lambda t: {"2.weight.delta": t["2.weight.delta"]}, "a scale", DELTA),
+        (lambda t: {"2.weight.scale": t["2.weight.scale"]}, "a scale", DELTA),
+        (lambda t: t | {"1.bias.delta": torch.zeros(3), "1.bias.scale": torch.ones(3)}, "a scale", DELTA),
+        (lambda t: {n.replace("2.", "7."): v for n, v in t.items()}, "no parameter", DELTA),
+        (lambda t: t | {"2.weight.scale": torch.ones(3)}, "shapes", DELTA),
+        (lambda t: t | {"2.weight.delta": torch.ones(3, 5, dtype=torch.int8)}, "shapes", DELTA),
     ],
 )
-def test_an_adapter_that_does_not_fit_the_model_is_refused(change: Change, message: str) -> None:
-    fitting = {"0.lora_a": torch.ones(2, 4), "0.lora_b": torch.ones(3, 2)}
+def test_a_change_that_does_not_fit_the_model_is_refused(
+    change: Change, message: str, fitting: dict[str, Tensor]
+) -> None:
     merge_adapter(layers(), fitting)
     with pytest.raises(ValueError, match=message):
         merge_adapter(layers(), change(fitting))
@@ -83,39 +89,13 @@ def test_deltas_are_added_row_by_row_and_beside_low_rank_pairs() -> None:
     steps, scale = torch.tensor([[1, -127, 0]] * 5, dtype=torch.int8), torch.tensor([0.5, 1, 2, 0, 4]).half()
     a, b = torch.randn(2, 3).half(), torch.randn(5, 2).half()
     norm = torch.tensor([1.0, 0.0, -1.0]).half()
-    merge_adapter(
-        model,
-        {
-            "2.weight.delta": steps,
-            "2.weight.scale": scale,
-            "1.bias.delta": norm,
-            "2.lora_a": a,
-            "2.lora_b": b,
-        },
-    )
+    delta = {"2.weight.delta": steps, "2.weight.scale": scale, "1.bias.delta": norm}
+    merge_adapter(model, delta | {"2.lora_a": a, "2.lora_b": b})
     after = values(model)
     added = scale.float()[:, None] * steps.float() + b.float() @ a.float()
     assert torch.allclose(after["2.weight"], before["2.weight"] + added)
     assert torch.equal(after["1.bias"], before["1.bias"] + norm.float())
     assert [n for n in before if not torch.equal(before[n], after[n])] == ["1.bias", "2.weight"]
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda t: {"2.weight.delta": t["2.weight.delta"]}, "a scale"),
-        (lambda t: {"2.weight.scale": t["2.weight.scale"]}, "a scale"),
-        (lambda t: t | {"1.bias.delta": torch.zeros(3), "1.bias.scale": torch.ones(3)}, "a scale"),
-        (lambda t: {n.replace("2.", "7."): v for n, v in t.items()}, "no parameter"),
-        (lambda t: t | {"2.weight.scale": torch.ones(3)}, "shapes"),
-        (lambda t: t | {"2.weight.delta": torch.ones(3, 5, dtype=torch.int8)}, "shapes"),
-    ],
-)
-def test_a_delta_that_does_not_fit_the_model_is_refused(change: Change, message: str) -> None:
-    fitting = {"2.weight.delta": torch.ones(5, 3, dtype=torch.int8), "2.weight.scale": torch.ones(5)}
-    merge_adapter(layers(), fitting)
-    with pytest.raises(ValueError, match=message):
-        merge_adapter(layers(), change(fitting))
 
 
 def copied(base: str, folder: Path) -> tuple[Path, dict[str, torch.Tensor]]:
@@ -161,10 +141,15 @@ def test_weights_are_the_same_whatever_files_they_are_in(
     assert base_digest(str(folder)) == (hashlib.sha256(lines).hexdigest() if parts else digests[name])
 
 
-def test_safetensors_are_preferred(tiny_bert: str, tmp_path: Path) -> None:
+def test_safetensors_are_preferred_and_a_folder_without_weights_is_named(
+    tiny_bert: str, tmp_path: Path
+) -> None:
     shutil.copytree(tiny_bert, tmp_path, dirs_exist_ok=True)
     (tmp_path / "pytorch_model.bin").write_bytes(b"anything")
     assert [file.name for file in weight_files(str(tmp_path))] == ["model.safetensors"]
+    empty, _ = copied(tiny_bert, tmp_path / "empty")
+    with pytest.raises(OSError, match="no weights"):
+        base_digest(str(empty))
 
 
 class Harm:
@@ -190,12 +175,6 @@ def test_an_index_that_points_outside_of_the_folder_is_refused(
         weight_files(str(folder))
 
 
-def test_a_folder_without_weights_is_named(tiny_bert: str, tmp_path: Path) -> None:
-    folder, _ = copied(tiny_bert, tmp_path)
-    with pytest.raises(OSError, match="no weights"):
-        base_digest(str(folder))
-
-
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_family_can_be_read_and_split(family: str, tmp_path: Path) -> None:
     base = FAMILIES[family](tmp_path)
@@ -218,16 +197,15 @@ def test_what_a_base_cannot_do_is_said_in_one_line(tiny_bert: str, need: Need, w
     assert refusal(tiny_bert, need).startswith(f"{tiny_bert} (of the family bert) cannot be used: ")
 
 
-def test_a_decoder_is_refused_because_it_reads_from_left_to_right(tiny_roberta: str, tmp_path: Path) -> None:
+def test_decoders_and_tokenizers_with_more_pieces_than_the_model_are_refused(
+    tiny_roberta: str, tmp_path: Path, tiny_bert: str
+) -> None:
     shutil.copytree(tiny_roberta, tmp_path, dirs_exist_ok=True)
     vocabulary = json.loads((tmp_path / "config.json").read_bytes())["vocab_size"]
     tiny.library().GPT2Model(
         tiny.library().GPT2Config(vocab_size=vocabulary, n_positions=300, n_embd=32, n_layer=2, n_head=2)
     ).save_pretrained(tmp_path)
     assert "it reads from left to right only" in refusal(str(tmp_path), Need())
-
-
-def test_a_tokenizer_with_more_pieces_than_the_model_is_refused(tiny_bert: str, tmp_path: Path) -> None:
     tiny.mpnet(tmp_path / "other")
     shutil.copytree(tiny_bert, tmp_path / "base")
     file = tmp_path / "base/tokenizer.json"

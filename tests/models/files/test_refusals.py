@@ -144,14 +144,11 @@ def test_a_compressed_file_that_is_cut_off_gives_what_it_has_and_says_so(
     assert "cut off" in rows[-1].reason
 
 
-def test_json_that_breaks_off_ends_with_a_refusal() -> None:
+def test_json_that_breaks_off_and_elements_that_are_no_record_are_refused() -> None:
     for tail in (b'{"id": 2, "te', b'{"id": 2} oops', b"", b'{"id": 2, "text": "x"}] more'):
         rows = rows_of(b'[{"id": 1, "text": "rash"}, ' + tail)
         assert rows[0].content == {"id": 1, "text": "rash"}
         assert rows[-1].content is None and rows[-1].reason
-
-
-def test_an_element_that_is_no_record_is_refused_and_the_next_are_read() -> None:
     deep = "[" * 100_000 + "]" * 100_000
     data = (
         '[{"text": "rash"}, 7, {"text": "\\ud83d"}, {"text": "' + "x" * (MAX_LINE + 1) + '"}, {"text": "x"}'

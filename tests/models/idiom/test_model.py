@@ -69,7 +69,8 @@ def test_an_expression_with_a_hyphen_is_found_with_a_space_too() -> None:
     assert marker.mark("a \u017fwan song") == "a IDswansongID"
 
 
-def test_an_added_token_is_one_piece_with_its_row(own: Encoder) -> None:
+def test_an_added_token_is_one_piece_with_its_row_and_other_texts_keep_their_vectors(own: Encoder) -> None:
+    before = own.embed(TEXTS)
     add_tokens(own, ["IDhomerunID", "IDbigfishID"], torch.randn(2, 32))
     extended = extended_embedding(own)
     assert own.model.get_input_embeddings() is extended
@@ -77,11 +78,6 @@ def test_an_added_token_is_one_piece_with_its_row(own: Encoder) -> None:
     assert len(pieces[0]) == 1
     assert torch.equal(extended(torch.tensor(pieces[:1]))[0, 0], extended.rows[1])
     assert torch.equal(extended(torch.tensor(pieces[1:])), extended.base(torch.tensor(pieces[1:])))
-
-
-def test_texts_without_a_token_keep_their_vectors(own: Encoder) -> None:
-    before = own.embed(TEXTS)
-    add_tokens(own, ["IDhomerunID", "IDbigfishID"], torch.randn(2, 32))
     assert torch.equal(own.embed(TEXTS), before)
 
 

@@ -70,13 +70,10 @@ def test_the_refined_vector_agrees_with_the_equations_of_the_paper() -> None:
     refined, weight = refining(*(torch.tensor(e, dtype=torch.float32)[None] for e in (e_context, e_isolated)))
     assert refined[0].tolist() == pytest.approx((1 - share) * e_isolated + share * e_context, abs=1e-5)
     assert weight.tolist() == pytest.approx([share], abs=1e-5)
-
-
-def test_a_context_equal_to_the_mention_has_weight_one_half_for_any_matrices() -> None:
     e = torch.randn(4, 6)
-    refined, weight = DynamicContextRefining(6)(e, e)
-    assert torch.allclose(refined, e, atol=1e-6)
-    assert weight.tolist() == pytest.approx([0.5] * 4)
+    same, half = DynamicContextRefining(6)(e, e)
+    assert torch.allclose(same, e, atol=1e-6)
+    assert half.tolist() == pytest.approx([0.5] * 4)
 
 
 def test_the_sentence_has_the_two_tokens_around_the_mention(tiny_bert: str) -> None:
@@ -101,7 +98,7 @@ def test_the_two_tokens_have_their_own_embeddings(refiner: Refiner) -> None:
     assert not torch.allclose(forth, back, atol=1e-4)
 
 
-def test_a_long_sentence_is_cut_around_a_mention_at_any_position(refiner: Refiner) -> None:
+def test_sentences_and_mentions_are_cut_to_the_window_and_keep_both_tokens(refiner: Refiner) -> None:
     words = [*"abcdefghij"] * 30
     start, end = marker_tokens(refiner.context)
     for place in (0, 1, 7, 150, 298, 299):
@@ -110,9 +107,6 @@ def test_a_long_sentence_is_cut_around_a_mention_at_any_position(refiner: Refine
         assert pieces is not None
         assert len(pieces) == WINDOW - 2
         assert pieces.index(start) < pieces.index(end)
-
-
-def test_a_mention_longer_than_the_window_is_cut_at_its_end_but_keeps_both_tokens(refiner: Refiner) -> None:
     mention = "p a i n " * 40
     (pieces,) = marked_sentences(refiner.context, [query(f"so {mention} so", mention.strip())])
     assert pieces is not None
@@ -156,13 +150,12 @@ def test_the_context_of_any_span_is_next_to_it_in_the_text(text: str, data: st.D
         assert text[end:].lstrip().startswith(context[1])
 
 
-def test_a_mention_alone_has_the_vector_of_s_isolated(refiner: Refiner) -> None:
+def test_a_mention_alone_has_the_vector_of_s_isolated_and_a_long_form_is_read_by_both(
+    refiner: Refiner,
+) -> None:
     vectors, weights = refiner.embed([query("the pain", "the pain"), query("the pain .", "the pain")])
     assert weights == [None, None]
     assert same_vectors(vectors, refiner.isolated.mean_pooled(["the pain"] * 2))
-
-
-def test_the_long_form_is_the_input_of_both_encoders(refiner: Refiner) -> None:
     short, long = query("my ha is bad", "ha", "headache"), query("my headache is bad", "headache")
     assert marked_sentences(refiner.context, [short]) == marked_sentences(refiner.context, [long])
     one, other = refiner.embed([short])[0], refiner.embed([long])[0]
@@ -227,15 +220,12 @@ def test_any_query_has_a_finite_vector(refiner: Refiner, text: str, data: st.Dat
     assert torch.isfinite(vectors).all()
 
 
-def test_the_stored_tensors_are_restored_from_16_bits(refiner: Refiner) -> None:
+def test_stored_tensors_are_restored_from_16_bits_and_refused_in_another_size(refiner: Refiner) -> None:
     stored = stored_tensors(refiner.refining, refiner.context)
     assert {t.dtype for t in stored.values()} == {torch.float16}
     back = refining_of(stored, refiner.isolated.dimension)
     assert torch.allclose(back.M_K, refiner.refining.M_K, atol=1e-3)
     assert stored["tokens"].shape == (2, refiner.isolated.dimension)
-
-
-def test_parts_of_another_size_are_refused(refiner: Refiner) -> None:
     stored = stored_tensors(refiner.refining, refiner.context)
     with pytest.raises(ValueError, match="M_K"):
         refining_of(stored, 7)

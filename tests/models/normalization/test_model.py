@@ -43,39 +43,35 @@ def model(mini: Encoder) -> NormalizationModel:
     return model_of(mini)
 
 
-def test_a_term_codes_to_itself(model: NormalizationModel) -> None:
+def test_terms_lay_words_and_surface_forms_are_coded_to_their_term(model: NormalizationModel) -> None:
     for term, coding in zip(TERMS, model.predict([query(t.llt) for t in TERMS]), strict=True):
         best = coding.candidates[0]
         assert (best.llt, best.pt, best.soc) == (term.llt, term.pt, term.soc)
         assert best.score > 0.99
         assert not coding.nil
-
-
-def test_lay_words_are_coded_through_the_lowest_level_terms(model: NormalizationModel) -> None:
     sleep, stomach = model.predict([query("couldn't sleep at night"), query("threw up")])
     assert sleep.candidates[0].pt == "Insomnia"
     assert stomach.candidates[0].pt == "Vomiting"
+    text = "HA since monday"
+    (acronym,) = model.predict([Query(text=text, start=0, end=2, surface="headache")])
+    assert acronym.candidates[0].pt == "Headache"
+    assert model.predict([]) == []
 
 
-def test_there_is_one_candidate_per_preferred_term_and_the_best_is_first(
-    model: NormalizationModel,
+def test_there_is_one_candidate_per_preferred_term_its_nearest_name(
+    model: NormalizationModel, mini: Encoder
 ) -> None:
     for coding in model.predict([query("sleep"), query("sick"), query("violin"), query("")]):
         pts = [c.pt for c in coding.candidates]
         scores = [c.score for c in coding.candidates]
         assert len(pts) == len(set(pts)) == 5
         assert scores == sorted(scores, reverse=True)
-
-
-def test_a_candidate_is_the_nearest_lowest_level_term_of_its_preferred_term(
-    mini: Encoder, model: NormalizationModel
-) -> None:
-    (coding,) = model.predict([query("being sleepy all day")])
+    (sleepy,) = model.predict([query("being sleepy all day")])
     cosines = (mini.embed([t.llt for t in TERMS]) @ mini.embed(["being sleepy all day"])[0]).tolist()
-    for candidate in coding.candidates:
-        best = max((c, t.llt) for c, t in zip(cosines, TERMS, strict=True) if t.pt == candidate.pt)
-        assert candidate.llt == best[1]
-        assert candidate.score == pytest.approx(best[0], abs=1e-4)
+    for candidate in sleepy.candidates:
+        nearest = max((c, t.llt) for c, t in zip(cosines, TERMS, strict=True) if t.pt == candidate.pt)
+        assert candidate.llt == nearest[1]
+        assert candidate.score == pytest.approx(nearest[0], abs=1e-4)
 
 
 @pytest.mark.parametrize(("k", "expected"), [(1, 1), (3, 3), (7, 7), (50, 7)])
@@ -93,21 +89,6 @@ def test_a_mention_far_from_all_terms_is_nil_and_keeps_its_candidates(mini: Enco
     assert len(bicycle.candidates) == 5
     assert bicycle.candidates[0].score < 0.6
     assert not headache.nil
-
-
-def test_the_surface_form_is_coded_and_not_the_text_around_it(model: NormalizationModel) -> None:
-    text = "HA since monday"
-    (coding,) = model.predict([Query(text=text, start=0, end=2, surface="headache")])
-    assert coding.candidates[0].pt == "Headache"
-
-
-def test_an_empty_batch_has_no_codings(model: NormalizationModel) -> None:
-    assert model.predict([]) == []
-
-
-def test_stored_canary_inputs_become_queries() -> None:
-    stored = [{"text": "HA", "start": 0, "end": 2, "surface": "headache"}]
-    assert NormalizationModel.canary_inputs(stored) == [Query("HA", 0, 2, "headache")]
 
 
 def test_a_phrase_is_a_candidate_from_its_minimum_cosine(mini: Encoder) -> None:
@@ -214,6 +195,8 @@ def test_a_canary_check_is_about_the_best_candidate_and_nil(model: Normalization
     assert model.comparable(answers) == model.comparable(others)
     for change in ({"nil": True}, {"candidates": answers[0]["candidates"][1:]}):
         assert model.comparable([answers[0] | change]) != model.comparable(answers[:1])
+    stored = [{"text": "HA", "start": 0, "end": 2, "surface": "headache"}]
+    assert NormalizationModel.canary_inputs(stored) == [Query("HA", 0, 2, "headache")]
 
 
 def test_a_batch_is_searched_once_for_the_same_words(

@@ -28,7 +28,7 @@ def model_of(encoder: Encoder, rule: NilRule | None) -> NormalizationModel:
     return NormalizationModel(encoder, TERMS, vectors, k=5, nil_below=0.9, phrases=phrases, nil_rule=rule)
 
 
-def test_the_features_are_of_the_nearest_rows() -> None:
+def test_the_features_are_of_the_nearest_rows_their_letters_and_words() -> None:
     names = ["No sleep", "Sleepless"]
     found = features("no sleep today", names, np.array([0.9, 0.85, 0.7]), np.array([True, True, False]))
     near = np.exp((np.array([0.9, 0.85, 0.7]) - 0.9) / 0.05)
@@ -42,34 +42,22 @@ def test_the_features_are_of_the_nearest_rows() -> None:
             "covered": 2 / 3,
         }
     )
-
-
-def test_the_margin_to_the_last_row_counts_where_all_are_one_preferred_term() -> None:
     assert features("a", ["b", "c"], np.array([0.9, 0.5]), np.array([True, True]))[1] == pytest.approx(0.4)
-
-
-def test_letters_overlap_by_their_3_and_4_grams() -> None:
     assert overlap("Rash", "rash") == 1
     assert overlap("rash", "insomnia") == 0
     assert 0 < overlap("rashes", "rash") < 1
-
-
-def test_words_are_covered_by_any_name_and_by_their_first_letters() -> None:
     assert covered("Sleepless nights", ["sleepy", "night sweats"]) == 1
     assert covered("no sleep", ["Insomnia"]) == 0
     assert covered("", ["Insomnia"]) == 0
 
 
-def test_a_rule_of_an_older_release_does_not_count_the_words_covered() -> None:
+def test_confidence_rises_with_the_features_and_a_rule_is_read_as_it_was_stored() -> None:
     stored = MARGIN.stored()
     del stored["covered"]
     assert NilRule.of(stored) == MARGIN
     del stored["words"]
     with pytest.raises(KeyError):
         NilRule.of(stored)
-
-
-def test_the_confidence_rises_with_the_features_and_never_overflows() -> None:
     low, high = (MARGIN.confidence(np.array([0, margin, 0, 0, 0, 0])) for margin in (-1e6, 1e6))
     assert (low, high) == (0.0, 1.0)
     assert MARGIN.confidence(np.zeros(len(FEATURES))) == 0.5

@@ -49,16 +49,15 @@ def test_packing_changes_the_cosines_of_random_unit_vectors_little(
     assert abs(before - after).max() < 0.005
 
 
-def test_packing_keeps_a_zero_row_zero() -> None:
+def test_packed_vectors_are_read_as_they_were_stored_and_zero_stays_zero() -> None:
     assert PackedVectors.pack(torch.zeros(1, 4)).unpacked().tolist() == [[0.0] * 4]
-
-
-def test_stored_vectors_are_read_as_they_were() -> None:
     packed = PackedVectors.pack(random(7, 1))
     again = PackedVectors.from_tensors(packed.tensors())
     assert torch.equal(again.unpacked(), packed.unpacked())
     assert PackedVectors.pack(again) is again
     assert torch.equal(again[torch.tensor([3, 1])].unpacked(), packed.unpacked()[[3, 1]])
+    scores, rows = PackedIndex([torch.eye(3)]).search(np.zeros((0, 3), np.float32), 2)
+    assert scores.shape == rows.shape == (0, 2)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
@@ -101,11 +100,6 @@ def test_a_query_has_the_same_results_alone_and_among_others() -> None:
         own_scores, own_rows = index.search(queries[i : i + 1], 20)
         assert np.array_equal(own_scores[0], scores[i])
         assert np.array_equal(own_rows[0], rows[i])
-
-
-def test_no_queries_have_no_neighbours() -> None:
-    scores, rows = PackedIndex([torch.eye(3)]).search(np.zeros((0, 3), np.float32), 2)
-    assert scores.shape == rows.shape == (0, 2)
 
 
 @pytest.mark.parametrize("parts", [[], [torch.zeros(0, 4)], [torch.tensor([[1.0, float("nan")]])]])

@@ -144,12 +144,9 @@ def test_sentences_of_a_batch_do_not_affect_each_others_scores(model: RelationMo
     assert sum(len(t.relations) for t in together) >= 4
 
 
-def test_the_threshold_holds_for_the_votes_without_a_sentence_head(model: RelationModel) -> None:
+def test_the_threshold_holds_without_a_sentence_head_and_no_words_are_no_event(model: RelationModel) -> None:
     strict = RelationModel(model.spaces, model.support, replace(model.voting, threshold=1.0))
     assert [t.relations for t in strict.predict([EVENT])] == [()]
-
-
-def test_a_sentence_without_words_has_no_event(model: RelationModel) -> None:
     head = SentenceHead(EventHead(model.encoder.dimension))
     assert head.probabilities(model.spaces.encode([[]])) == [0.0]
     assert head.probabilities([]) == []
@@ -187,27 +184,14 @@ def _expansion(long_form: str) -> Expansion:
     return Expansion(0, 2, "XX", long_form, 1.0, "dictionary")
 
 
-def test_the_words_of_a_long_form_are_read_where_the_acronym_is() -> None:
+def test_the_words_of_a_long_form_and_of_a_sentence_cut_into_lines_are_read() -> None:
     first, second = split([TEXT], [[PT, GIB, ASA]])
     assert first.read == ["Pt", "had", "gastrointestinal", "bleeding", "on", "aspirin", "."]
-    assert first.words == [
-        Span(0, 2),
-        Span(3, 6),
-        Span(7, 10),
-        Span(7, 10),
-        Span(11, 13),
-        Span(14, 17),
-        Span(17, 18),
-    ]
+    ends = [(0, 2), (3, 6), (7, 10), (7, 10), (11, 13), (14, 17), (17, 18)]
+    assert first.words == [Span(*own) for own in ends]
     assert second.read == ["BP", "ok", "."]
-
-
-def test_without_expansions_words_are_read_as_they_are_written() -> None:
     assert [s.read for s in split(["Xy b! Xz d.", "e"])] == [["Xy", "b", "!"], ["Xz", "d", "."], ["e"]]
-
-
-def test_a_sentence_of_a_note_that_was_cut_into_lines_is_read_as_one() -> None:
-    """Else the drug is in one sentence and its effect in another."""
+    # Else the drug is in one sentence and its effect in another.
     note = "She was treated with carbamazepine for trigeminal neuralgia and three\nweeks later had a rash."
     (sentence,) = split([note])
     assert sentence.read == note.replace(".", " .").split()

@@ -110,14 +110,11 @@ def test_a_signature_that_is_not_a_regular_file_is_refused(
     assert message == f"{release.version}: {SIGNATURE} is not a signature"
 
 
-def test_a_signature_is_ignored_where_no_key_is_required(release: Release) -> None:
+def test_a_second_signature_replaces_the_first_and_none_counts_without_a_key(release: Release) -> None:
     sign(release, STRANGER)
     assert open_release(release.path).version == release.version
     (release.path / SIGNATURE).write_bytes(b"no signature")
     assert open_release(release.path).version == release.version
-
-
-def test_a_second_signature_replaces_the_first(release: Release) -> None:
     sign(release, STRANGER)
     sign(release, OWNER)
     assert open_release(release.path, OWNER.public_key()).version == release.version
@@ -159,11 +156,17 @@ def test_a_signature_is_added_to_a_copy_that_lacks_one_and_stays(release: Releas
         assert open_release(copied.path, OWNER.public_key()).version == release.version
 
 
-def test_keys_in_pem_files_are_read(release: Release, tmp_path: Path) -> None:
+def test_keys_in_pem_files_sign_and_a_manifest_that_changed_is_not_signed(
+    release: Release, tmp_path: Path
+) -> None:
     (tmp_path / "private.pem").write_bytes(private_pem(OWNER))
     (tmp_path / "public.pem").write_bytes(public_pem(OWNER))
     sign(release, read_private_key(tmp_path / "private.pem"))
     assert open_release(release.path, read_public_key(tmp_path / "public.pem")).version == release.version
+    before = read_signature(release.path)
+    rewrite(release.path, kind="another")
+    assert "has changed since it was verified" in refusal(ReleaseError, lambda: sign(release, OWNER))
+    assert read_signature(release.path) == before
 
 
 OTHER_KIND = ec.generate_private_key(ec.SECP256R1())
@@ -210,9 +213,3 @@ def test_another_kind_of_key_is_refused(
 def test_a_missing_key_file_is_refused(read: Callable[[Path], object], tmp_path: Path) -> None:
     assert "No such file" in refusal(ReleaseError, lambda: read(tmp_path / "nowhere.pem"))
     assert "directory" in refusal(ReleaseError, lambda: read(tmp_path))
-
-
-def test_a_manifest_that_changes_after_its_verification_is_not_signed(release: Release) -> None:
-    rewrite(release.path, kind="another")
-    assert "has changed since it was verified" in refusal(ReleaseError, lambda: sign(release, OWNER))
-    assert read_signature(release.path) is None

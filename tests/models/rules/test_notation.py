@@ -29,7 +29,7 @@ def table(folder: Path, *rows: str, shared: Sequence[str] = ()) -> Path:
     return folder
 
 
-def test_a_list_stands_for_its_rows(tmp_path: Path) -> None:
+def test_a_list_stands_for_its_rows_also_within_another_list_or_shared(tmp_path: Path) -> None:
     folder = table(
         tmp_path, "{kin}\tmother\ta note", "{kin}\tsons?", "told\t{kin} said", "denied\tno {kin}\tx"
     )
@@ -37,12 +37,9 @@ def test_a_list_stands_for_its_rows(tmp_path: Path) -> None:
         ("told", r"(?:mother|sons?)\s+said"),
         ("denied", r"no\s+(?:mother|sons?)"),
     ]
-
-
-def test_a_list_may_name_another_one_above_it_or_a_shared_one(tmp_path: Path) -> None:
     rows = ("{who}\t{kin} of his", "{who}\the", "told\tby {who}")
-    folder = table(tmp_path, *rows, shared=("{kin}\tmother", "{kin}\tson"))
-    assert list(read_rules("rules", folder)) == [("told", r"by\s+(?:(?:mother|son)\s+of\s+his|he)")]
+    nested = table(tmp_path, *rows, shared=("{kin}\tmother", "{kin}\tson"))
+    assert list(read_rules("rules", nested)) == [("told", r"by\s+(?:(?:mother|son)\s+of\s+his|he)")]
 
 
 @pytest.mark.parametrize(
@@ -72,18 +69,14 @@ def test_the_first_row_is_used_where_several_begin_at_a_word() -> None:
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_every_trigger_of_a_table_is_a_pattern_and_stands_there_once(name: str) -> None:
+def test_every_trigger_of_a_table_is_a_pattern_once_and_every_list_is_used(name: str) -> None:
     rows = list(read_rules(name, lists=GIVEN))
     for _, trigger in rows:
         re.compile(trigger)
     assert len(rows) == len(set(rows))
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_every_list_of_a_table_is_used_in_it(name: str) -> None:
-    rows = list(read_tsv(FOLDER / f"{name}.tsv", ("kind", "trigger")))
-    lists = {row[0] for row in rows if row[0].startswith("{")}
-    assert {kind for kind in lists if not any(kind in row[1] for row in rows)} == set()
+    cells = list(read_tsv(FOLDER / f"{name}.tsv", ("kind", "trigger")))
+    lists = {row[0] for row in cells if row[0].startswith("{")}
+    assert {kind for kind in lists if not any(kind in row[1] for row in cells)} == set()
 
 
 def test_every_shared_list_is_used_by_some_table() -> None:

@@ -56,21 +56,17 @@ def test_a_statement_is_chosen_only_if_there_is_no_question(model: Summarization
     assert without.text == "Metformin and hair loss."
 
 
-def test_a_text_of_one_sentence_is_its_own_short_question(model: SummarizationModel) -> None:
+def test_texts_of_a_batch_do_not_affect_each_other_and_older_answers_are_read(
+    model: SummarizationModel,
+) -> None:
     (short,) = model.predict(["tell me about gout"])
     assert short.text == "tell me about gout"
     assert short.score == pytest.approx(1.0, abs=1e-3)
-
-
-def test_the_canary_answers_of_a_release_from_before_the_focus_are_read() -> None:
-    stored = [{"text": "Why?", "method": "extractive", "score": 0.5, "start": 0, "end": 4}]
-    assert SummarizationModel.canary_outputs(stored) == [ShortQuestion("Why?", "extractive", 0.5, 0, 4)]
-
-
-def test_texts_of_a_batch_do_not_affect_each_other(model: SummarizationModel) -> None:
     batch = ["Is tea fine? Thanks.", "gout", "Can it hurt? Can it hurt? I ask."]
     assert [s.text for s in model.predict(batch)] == ["Is tea fine?", "gout", "Can it hurt?"]
     assert model.predict([]) == []
+    stored = [{"text": "Why?", "method": "extractive", "score": 0.5, "start": 0, "end": 4}]
+    assert SummarizationModel.canary_outputs(stored) == [ShortQuestion("Why?", "extractive", 0.5, 0, 4)]
 
 
 class FixedWriter:
@@ -116,13 +112,10 @@ def test_a_summary_that_names_another_entity_is_not_accepted(
         assert short == ShortQuestion(answer, "abstractive", 0.5)
 
 
-def test_each_summary_is_checked_against_its_own_text(small: Encoder) -> None:
+def test_each_summary_is_checked_by_a_recogniser_against_its_own_text(small: Encoder) -> None:
     answers = model_writing(small, "Is aspirin bad?").predict([QUESTION, "Aspirin?", "Why?"])
     assert [s.method for s in answers] == ["extractive", "abstractive", "extractive"]
     assert model_writing(small, "x").predict([]) == []
-
-
-def test_a_writer_without_a_recogniser_is_refused(small: Encoder) -> None:
     with pytest.raises(ValueError, match="recognised"):
         SummarizationModel(small, FixedWriter("x"))
 

@@ -16,7 +16,7 @@ def bundled() -> list[Term]:
     return terminology.load()
 
 
-def test_the_bundled_terminology_is_large_and_in_order(bundled: list[Term]) -> None:
+def test_the_bundled_terminology_is_large_in_order_and_rated(bundled: list[Term]) -> None:
     assert len({t.pt for t in bundled}) >= 7000
     assert len(bundled) >= 50_000
     assert {t.pt for t in bundled} == {t.pt for t in bundled if t.llt == t.pt}
@@ -24,9 +24,6 @@ def test_the_bundled_terminology_is_large_and_in_order(bundled: list[Term]) -> N
     assert [t for t in bundled for part in (t.llt, t.pt, t.soc) if part != part.strip()] == []
     classes = {t.pt: t.soc for t in bundled}
     assert [t for t in bundled if t.soc != classes[t.pt] or not t.soc] == []
-
-
-def test_a_bundled_preferred_term_has_one_frequency_and_one_seriousness(bundled: list[Term]) -> None:
     rated = {t.pt: (t.frequency, t.serious) for t in bundled}
     assert [t for t in bundled if (t.frequency, t.serious) != rated[t.pt]] == []
     assert {frequency for frequency, _ in rated.values()} == set(range(6))

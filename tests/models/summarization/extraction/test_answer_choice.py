@@ -47,62 +47,26 @@ def test_the_question_is_answered_with_its_focus_and_the_offsets_of_both(small: 
     assert 0.9 < short.score <= 1
 
 
-def test_an_improbable_focus_is_not_inserted(small: Encoder) -> None:
+def test_what_is_improbable_is_left_out_or_in_brackets_and_one_sentence_is_the_answer(small: Encoder) -> None:
     (short,) = model(small, front=0.99, behind=0.99).predict([TEXT])
     assert short.text == "Is it safe to stop?"
     assert (short.focus, short.focus_start, short.focus_end) == (None, None, None)
-
-
-def test_a_less_probable_name_stands_in_brackets(small: Encoder) -> None:
     (short,) = model(small, front=0.99).predict([TEXT])
     assert (short.text, short.focus) == ("Is it safe to stop? (Zoloft)", "Zoloft")
     (short,) = model(small, behind=0.5).predict([TEXT])
     assert (short.text, short.focus) == ("Zoloft: is it safe to stop? (headache)", "Zoloft")
-
-
-def test_a_text_of_one_sentence_is_its_own_short_question(small: Encoder) -> None:
     assert [s.text for s in model(small).predict(["tell me about gout", "Why?", " "])] == [
         "Tell me about gout",
         "Why?",
         " ",
     ]
-
-
-def test_few_words_without_content_lose_against_a_statement(small: Encoder) -> None:
     (short,) = model(small).predict(["My left foot hurts in the morning. Why?"])
     assert short.text == "My left foot hurts in the morning."
 
 
-WORDS = st.lists(
-    st.sampled_from(
-        [
-            "Zoloft",
-            "gout",
-            "headache",
-            "[NAME]",
-            "is",
-            "it",
-            "safe",
-            "can",
-            "I",
-            "MRI",
-            "?",
-            ".",
-            ",",
-            "\n",
-            "SUBJECT:",
-            "MESSAGE:",
-            "diagnosed with",
-            "please",
-            "thanks",
-            "and how long",
-            "what",
-            "arthritis",
-        ]
-    ),
-    min_size=1,
-    max_size=60,
-).map(" ".join)
+SAID = "Zoloft gout headache [NAME] is it safe can I MRI ? . , SUBJECT: MESSAGE: please thanks what arthritis"
+PARTS = [*SAID.split(), "\n", "diagnosed with", "and how long"]
+WORDS = st.lists(st.sampled_from(PARTS), min_size=1, max_size=60).map(" ".join)
 
 
 @example(["000MESSAGE:"])

@@ -15,19 +15,13 @@ def of(text: str, focus: Focus | None = None) -> Candidate:
     return candidate(text, Span(0, len(text)), focus)
 
 
-def test_a_candidate_has_the_focus_only_where_the_clause_does_not_name_it() -> None:
+def test_a_candidate_shows_its_clause_asks_and_has_the_focus_that_it_does_not_name() -> None:
     named, unnamed = of("Does melatonins work?", MELATONIN), of("Is it bad?", MELATONIN)
     assert (named.text, named.focus) == ("Does melatonins work?", None)
     assert (unnamed.text, unnamed.focus) == ("Is it bad?", MELATONIN)
     assert of("Is it bad?").focus is None
-
-
-def test_a_line_break_within_a_sentence_is_shown_as_a_space() -> None:
     assert of("I'd like\nto know if it is \r\nsafe.").text == "Is it safe?"
     assert of("Is it  safe?").text == "Is it  safe?"
-
-
-def test_a_wish_to_know_asks_also_where_its_words_cannot_be_moved() -> None:
     assert of("I'm curious whether taking it at night makes a difference").asks
     assert not of("My doctor wondered whether taking it at night makes a difference").asks
 

@@ -85,13 +85,10 @@ def test_a_long_sentence_is_cut_to_a_clause_in_the_word_order_of_a_question(
     assert shown(sentence) == answer
 
 
-def test_what_says_more_of_somebody_is_no_asking_clause() -> None:
+def test_a_short_sentence_and_what_says_more_of_somebody_stay_whole() -> None:
     more = "gave me a bottle of capsules from the shop and says that it brought hers down by a third"
     sentence = f"My neighbour, who is a great believer in all such things as these here, {more}."
     assert shown(sentence) == sentence
-
-
-def test_a_short_sentence_keeps_its_clauses() -> None:
     assert shown("He fell, is that bad?") == "He fell, is that bad?"
 
 

@@ -95,16 +95,13 @@ def test_a_phrase_of_key_words_has_no_word_that_is_no_name(
     assert [f.text for f in found if "key" in f.sources] == expected
 
 
-def test_a_name_is_one_candidate_with_its_first_mention(small: Encoder) -> None:
+def test_a_name_is_one_candidate_with_its_first_mention_and_all_features(small: Encoder) -> None:
     (found,) = candidates(read(small, "ADVIL and advil and Advil"))
     assert (found.text, found.span.start) == ("ADVIL", 0)
-
-
-def test_each_candidate_has_all_features(small: Encoder) -> None:
     text = "Gout or kidney pain? Gout hurts."
     message = read(small, text)
-    found = candidates(message)
-    rows = [dict(zip(FEATURES, row, strict=True)) for row in features(message, found, [0.5, 0.25])]
+    names = candidates(message)
+    rows = [dict(zip(FEATURES, row, strict=True)) for row in features(message, names, [0.5, 0.25])]
     assert [row["cosine"] for row in rows] == [0.5, 0.25]
     assert [row["mentions"] for row in rows] == [2, 1]
     assert [row["first_place"] for row in rows] == [0, pytest.approx(8 / len(text))]

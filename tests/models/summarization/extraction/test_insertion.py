@@ -65,15 +65,16 @@ def test_the_focus_is_put_in_front_of_a_question_or_in_place_of_its_subject(
     assert shown(question, focus) == answer
 
 
-def test_the_medicine_is_ambiguous_where_the_text_names_two() -> None:
+def test_other_names_stand_behind_the_question_but_not_those_that_another_has() -> None:
     assert shown("Is it the pill?", MELATONIN, only=False) == "Melatonin: is it the pill?"
-
-
-def test_other_names_stand_behind_the_question() -> None:
     assert filled("Is it safe?", MELATONIN, [GOUT], only_medicine=True) == "Melatonin: is it safe? (gout)"
     assert (
         filled("Is it safe?", None, [GOUT, MELATONIN], only_medicine=True) == "Is it safe? (gout, melatonin)"
     )
+    itch = Focus(Span(7, 14), "itching", {"term"})
+    whole = Focus(Span(0, 14), "vulvar itching", {"phrase"})
+    assert distinct([whole, itch, GOUT, whole]) == [whole, GOUT]
+    assert distinct([itch, whole]) == [itch, whole]
 
 
 LEXICONS = OwnRecogniser(None, ["gout"], DrugLexicon({"zoloft": "sertraline", "advil": "ibuprofen"}))
@@ -106,13 +107,6 @@ def test_the_most_probable_names_are_chosen_and_no_word_twice(small: Encoder) ->
     assert choose(names, [0.5, 0.9, 0.6], 0.1) == [1, 2]
     assert choose(names, [0.5, 0.9, 0.6], 0.7) == [1]
     assert choose([names[0], names[0]], [0.5, 0.9], 0.1) == [1]
-
-
-def test_a_name_whose_words_another_has_is_left_out() -> None:
-    itch = Focus(Span(7, 14), "itching", {"term"})
-    whole = Focus(Span(0, 14), "vulvar itching", {"phrase"})
-    assert distinct([whole, itch, GOUT, whole]) == [whole, GOUT]
-    assert distinct([itch, whole]) == [itch, whole]
 
 
 @pytest.mark.parametrize(

@@ -63,14 +63,13 @@ def test_function_words_and_punctuation_are_no_key_words(small: Encoder) -> None
     assert [round(p, 2) for p in again.keys] == [0.0, 0.0, 0.73, 0.0, 0.0, 0.0, 0.73, 0.0, 0.73, 0.0]
 
 
-def test_a_text_without_words_has_no_key_words(small: Encoder) -> None:
+def test_no_words_specialists_and_other_weights_give_no_key_word(small: Encoder) -> None:
     model = KeyWords(torch.zeros(2 * small.dimension + 6), small.dimension)
     assert [m.keys for m in messages(small, LEXICONS, ["", " "], model)] == [[], []]
-
-
-def test_weights_for_another_encoder_are_refused() -> None:
     with pytest.raises(ValueError, match="weights of shape"):
         KeyWords(torch.zeros(4), 8)
+    message = keyed(small, "The rheumatologist looked at the redness.", rheumatologist=0.5, redness=0.4)
+    assert [f.text for f in candidates(message)] == ["redness"]
 
 
 def test_a_name_that_no_list_has_is_a_candidate_by_its_probability(small: Encoder) -> None:
@@ -83,8 +82,3 @@ def test_a_name_that_no_list_has_is_a_candidate_by_its_probability(small: Encode
     rows = features(message, list(found.values()), [0.0] * len(found))
     row = dict(zip(FEATURES, rows[list(found).index("night terrors")], strict=True))
     assert (row["key"], row["key_most"], row["key_least"]) == (1, 0.6, 0.3)
-
-
-def test_a_specialist_is_no_topic_by_a_probability(small: Encoder) -> None:
-    message = keyed(small, "The rheumatologist looked at the redness.", rheumatologist=0.5, redness=0.4)
-    assert [f.text for f in candidates(message)] == ["redness"]

@@ -73,28 +73,6 @@ from tests.models.summarization.messages import MESSAGES
         ("My wife doesn't know how many I buy.", "My wife doesn't know how many I buy."),
         ("I wonder if they told him", "I wonder if they told him"),
         ("They asked if I take anything.", "They asked if I take anything."),
-    ],
-)
-def test_an_indirect_question_becomes_a_direct_one(sentence: str, answer: str) -> None:
-    assert as_question(sentence, asking_clause(sentence)) == answer
-
-
-@given(MESSAGES)
-def test_the_words_stay_the_same(sentence: str) -> None:
-    part = asking_clause(sentence)
-
-    def words(text: str) -> list[str]:
-        """Without "do", the endings of verbs, which a question with "do" changes, and contracted verbs."""
-        found = re.findall(r"\w+", text.lower())
-        left_out = ("do", "does", "s", "re", "ll", "d", "m", "ve", "is", "are", "will", "would", "am")
-        return sorted("have" if w == "has" else w.rstrip("es") for w in found if w not in left_out)
-
-    assert words(as_question(sentence, part)) == words(sentence[part.start : part.end])
-
-
-@pytest.mark.parametrize(
-    ("sentence", "answer"),
-    [
         (
             "I need to know the life expectancy of a man with gout.",
             "What is the life expectancy of a man with gout?",
@@ -118,5 +96,18 @@ def test_the_words_stay_the_same(sentence: str) -> None:
         ("I know what it means.", "I know what it means."),
     ],
 )
-def test_what_is_asked_by_its_name_or_its_meaning_becomes_a_question(sentence: str, answer: str) -> None:
+def test_an_indirect_question_becomes_a_direct_one(sentence: str, answer: str) -> None:
     assert as_question(sentence, asking_clause(sentence)) == answer
+
+
+@given(MESSAGES)
+def test_the_words_stay_the_same(sentence: str) -> None:
+    part = asking_clause(sentence)
+
+    def words(text: str) -> list[str]:
+        """Without "do", the endings of verbs, which a question with "do" changes, and contracted verbs."""
+        found = re.findall(r"\w+", text.lower())
+        left_out = ("do", "does", "s", "re", "ll", "d", "m", "ve", "is", "are", "will", "would", "am")
+        return sorted("have" if w == "has" else w.rstrip("es") for w in found if w not in left_out)
+
+    assert words(as_question(sentence, part)) == words(sentence[part.start : part.end])
