@@ -34,19 +34,16 @@ def panels() -> list[dict[str, Any]]:
     return [panel for panel in dashboard()["panels"] if panel["type"] != "row"]
 
 
-def test_every_metric_of_the_code_is_on_the_dashboard() -> None:
+def test_every_metric_is_on_the_dashboard_and_every_reason_explained() -> None:
     text = "\n".join(strings(dashboard()))
     families = {family.name for family in metrics.REGISTRY.collect() if family.name.startswith("pv_")}
     assert {name for name in families if name not in text} == set()
-
-
-def test_every_reason_of_a_stage_is_explained_by_the_panel_and_the_alert() -> None:
     (panel,) = [panel for panel in panels() if panel["title"] == "Dead letters, by reason"]
     (alert,) = [alert for alert in alerts() if alert["alert"] == "DeadLetters"]
     # An operator gives the last one, and no stage counts it.
     for reason in set(get_args(Reason)) - {"skipped"}:
-        for text in (panel["description"], alert["annotations"]["description"]):
-            assert f"{reason}:" in text, reason
+        for said in (panel["description"], alert["annotations"]["description"]):
+            assert f"{reason}:" in said, reason
 
 
 def test_panels_do_not_overlap_and_stay_within_the_grid() -> None:
@@ -77,14 +74,6 @@ def test_the_dashboard_begins_with_the_provisioned_datasource_and_lies_in_the_pr
     grafana = compose()["grafana"]
     assert f"./deploy/grafana/dashboards:{path}:ro" in grafana["volumes"]
     assert grafana["environment"]["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"] == f"{path}/{DASHBOARD.name}"
-
-
-def test_the_stage_variable_filters_every_panel_that_has_stages_or_tasks() -> None:
-    assert list(variables()) == ["datasource", "job", "stage"]
-    for panel in panels():
-        for target in panel["targets"]:
-            if re.search(r"by \(.*\b(stage|task)\b", target["expr"]):
-                assert "$stage" in target["expr"], panel["title"]
 
 
 def test_the_table_of_alerts_shows_the_labels_that_distinguish_them() -> None:
@@ -136,10 +125,15 @@ def test_every_panel_has_a_title_a_description_a_query_and_a_unit_of_grafana() -
         assert unit or panel["type"] != "timeseries", panel["title"]
 
 
-def test_variables_are_reloaded_when_the_time_changes_and_the_rest_in_the_file_only() -> None:
+def test_variables_are_reloaded_and_the_stage_filters_every_panel_that_has_stages() -> None:
     asked = [v for v in variables().values() if v["type"] == "query"]
     assert [v["name"] for v in asked if v["refresh"] != 2 or not (v["includeAll"] and v["multi"])] == []
     assert dashboard()["editable"] is False
+    assert list(variables()) == ["datasource", "job", "stage"]
+    for panel in panels():
+        for target in panel["targets"]:
+            if re.search(r"by \(.*\b(stage|task)\b", target["expr"]):
+                assert "$stage" in target["expr"], panel["title"]
 
 
 def job_filter(name: str) -> str:
@@ -172,15 +166,12 @@ def test_every_selector_of_a_query_filters_by_the_job() -> None:
         assert set(re.findall(r"\bpv_\w+", query)) <= {name for name, _ in selectors(query)}, query
 
 
-def test_a_window_is_grafanas_interval_or_stated_in_the_panel() -> None:
+def test_windows_are_grafanas_or_stated_and_counters_are_shown_as_rates() -> None:
     for panel in panels():
         for target in panel["targets"]:
             for window in set(re.findall(r"\[([^]]+)\]", target["expr"])) - {"$__rate_interval"}:
                 stated = f"{panel['title']} {panel['description']}"
                 assert re.search(WINDOWS[window], stated), f"{panel['title']}: {window}"
-
-
-def test_counters_are_shown_as_rates() -> None:
     for title, query in queries():
         bare = re.sub(r"\b(rate|increase)\(\w+(\{[^}]*\})?\[[^]]+\]\)", "", query)
         counters = re.findall(r"\b(pv_\w+_(?:total|count|sum|bucket)|process_cpu_seconds_total)\b", bare)

@@ -109,7 +109,7 @@ def test_the_image_creates_its_volumes_for_its_own_user_so_that_new_ones_are_wri
     assert final.index(created[0]) < final.index("\nUSER ")
 
 
-def test_every_stage_is_scraped_under_its_own_name() -> None:
+def test_prometheus_scrapes_each_stage_under_its_name_and_finds_every_target() -> None:
     settings = next(iter(workers().values()))["environment"]
     (job,) = [
         j for j in load("deploy/prometheus/prometheus.yml")["scrape_configs"] if j["job_name"] == "pvstream"
@@ -117,25 +117,19 @@ def test_every_stage_is_scraped_under_its_own_name() -> None:
     targets = {target: c["labels"]["stage"] for c in job["static_configs"] for target in c["targets"]}
     assert targets == {f"{stage}:{settings['PV_HTTP_PORT']}": stage for stage in STAGES}
     assert job["honor_labels"], "otherwise the label of the target displaces the one of the metric"
-
-
-def test_a_target_of_prometheus_is_there_without_a_profile_or_is_found_by_its_name() -> None:
     services, found = compose(), set()
-    for job in load("deploy/prometheus/prometheus.yml")["scrape_configs"]:
-        static = [t for config in job.get("static_configs", ()) for t in config["targets"]]
+    for own in load("deploy/prometheus/prometheus.yml")["scrape_configs"]:
+        static = [t for config in own.get("static_configs", ()) for t in config["targets"]]
         assert [t for t in static if "profiles" in services.get(t.split(":")[0], {})] == []
-        for config in job.get("dns_sd_configs", ()):
+        for config in own.get("dns_sd_configs", ()):
             found |= set(config["names"])
             assert config["type"] == "A"
             for name in config["names"]:
                 assert services[name]["environment"]["PV_HTTP_PORT"] == str(config["port"])
     assert found == {"source"}
-
-
-def test_the_configuration_for_one_process_asks_it_where_it_listens() -> None:
-    (job,) = load("deploy/prometheus/up.yml")["scrape_configs"]
-    assert job["job_name"] == "pvstream"
-    assert job["static_configs"] == [{"targets": [f"{Settings().http_host}:{Settings().http_port}"]}]
+    (own,) = load("deploy/prometheus/up.yml")["scrape_configs"]
+    assert own["job_name"] == "pvstream"
+    assert own["static_configs"] == [{"targets": [f"{Settings().http_host}:{Settings().http_port}"]}]
 
 
 @pytest.mark.parametrize("service", ["topics", "source", "store", "page", "signals", *sorted(STAGES)])
@@ -176,13 +170,6 @@ def test_workers_start_once_the_topics_exist_and_the_topics_once_the_broker_is_h
         assert worker["depends_on"]["topics"]["condition"] == "service_completed_successfully"
 
 
-def test_all_published_ports_are_on_the_loopback_interface() -> None:
-    ports = [port for service in compose().values() for port in service.get("ports", [])]
-    assert ports
-    assert [port for port in ports if not re.fullmatch(r"127\.0\.0\.1:\d+:\d+", port)] == []
-    assert not any(service.get("network_mode") == "host" for service in compose().values())
-
-
 def test_images_are_built_once_or_pinned_to_the_version_that_the_tests_run() -> None:
     services = compose()
     assert [name for name, service in services.items() if "build" in service] == ["topics"]
@@ -195,15 +182,16 @@ def test_images_are_built_once_or_pinned_to_the_version_that_the_tests_run() -> 
     assert services["kafka"]["environment"]["KAFKA_AUTO_CREATE_TOPICS_ENABLE"] == "false"
 
 
-def test_no_password_is_in_the_compose_file() -> None:
+def test_compose_has_loopback_ports_mounts_that_exist_and_no_password() -> None:
     password = compose()["grafana"]["environment"]["GF_SECURITY_ADMIN_PASSWORD"]
     assert password.startswith("${GRAFANA_PASSWORD:?")
-
-
-def test_every_mounted_file_exists() -> None:
     mounts = [v.split(":")[0] for s in compose().values() for v in s.get("volumes", []) if v.startswith(".")]
     assert mounts
     assert [mount for mount in mounts if not any((ROOT / mount).iterdir())] == []
+    ports = [port for service in compose().values() for port in service.get("ports", [])]
+    assert ports
+    assert [port for port in ports if not re.fullmatch(r"127\.0\.0\.1:\d+:\d+", port)] == []
+    assert not any(service.get("network_mode") == "host" for service in compose().values())
 
 
 @pytest.mark.parametrize(

@@ -127,9 +127,14 @@ def test_every_program_that_a_page_names_exists(path: Path) -> None:
     assert [module for module in _named_programs(path) if not _is_program(module)] == []
 
 
-def test_the_page_about_training_names_the_programs_of_its_figures_as_they_are_started() -> None:
+def test_every_task_has_a_training_command_and_the_page_names_the_programs_of_figures() -> None:
     named = _named_programs(ROOT / "docs/train.md")
     assert {f"benchmarks.{task}.folds" for task in ("ner", "relation")} <= set(named)
+    modules = {c.words[2] for c in COMMANDS if c.words[:2] == ("python", "-m")}
+    tasks = {path.parent.name for path in (ROOT / "training").glob("*/__main__.py")}
+    assert {f"training.{task}" for task in tasks} <= modules
+    recipes = {c.words[3] for c in COMMANDS if c.words[:3] == ("python", "-m", "training")}
+    assert set(task_names()) <= recipes
 
 
 def _named_programs(path: Path) -> list[str]:
@@ -155,14 +160,6 @@ def test_what_is_not_run_is_little_and_has_a_reason() -> None:
             assert re.search(
                 r"install|suite|tests|trains|Docker|cluster|rewrites|takes minutes", command.not_run
             )
-
-
-def test_every_task_has_a_training_command() -> None:
-    modules = {c.words[2] for c in COMMANDS if c.words[:2] == ("python", "-m")}
-    tasks = {path.parent.name for path in (ROOT / "training").glob("*/__main__.py")}
-    assert {f"training.{task}" for task in tasks} <= modules
-    recipes = {c.words[3] for c in COMMANDS if c.words[:3] == ("python", "-m", "training")}
-    assert set(task_names()) <= recipes
 
 
 def test_the_page_about_training_has_the_commands_of_the_makefile() -> None:

@@ -64,48 +64,31 @@ def linked(page: Path) -> set[Path]:
     return {(page.parent / link).resolve() for link in documents.links(page)}
 
 
-def test_the_readme_links_to_every_page_but_those_of_the_tasks_which_have_a_page_of_links() -> None:
+def test_the_readme_is_short_and_links_to_every_page_but_those_of_the_tasks() -> None:
     models = ROOT / "docs/models.md"
     tasks = set((ROOT / "docs/models").glob("*.md"))
     assert set(DOCUMENTS) - {README} - tasks <= linked(README)
     assert tasks <= linked(models)
-
-
-@pages
-def test_no_line_but_a_table_row_is_longer_than_the_limit(path: Path) -> None:
-    lines = path.read_text(encoding="utf-8").splitlines()
-    long = [n for n, line in enumerate(lines, 1) if len(line) > LINE and not line.startswith("|")]
-    # A command is not broken.
-    assert [n for n in long if not lines[n - 1].startswith("python -m ")] == [], path.name
-
-
-@pages
-def test_no_sentence_is_longer_than_two_lines(path: Path) -> None:
-    assert [s for s in documents.sentences(path) if len(s) > 2 * LINE] == []
-
-
-def test_the_readme_is_at_most_150_lines_long() -> None:
     assert len(README.read_text(encoding="utf-8").splitlines()) <= 150
 
 
 @pages
-def test_every_code_block_names_its_language(path: Path) -> None:
+def test_lines_and_sentences_are_short_and_code_blocks_name_their_language(path: Path) -> None:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    long = [n for n, line in enumerate(lines, 1) if len(line) > LINE and not line.startswith("|")]
+    # A command is not broken.
+    assert [n for n in long if not lines[n - 1].startswith("python -m ")] == [], path.name
+    assert [s for s in documents.sentences(path) if len(s) > 2 * LINE] == []
     assert set(documents.languages(path)) <= {"sh", "sql", "mermaid", "json", "python", "text", "yaml"}
 
 
-def test_every_alert_has_a_section_that_says_what_to_do() -> None:
+def test_every_alert_field_and_reason_is_described() -> None:
     anchors = documents.anchors(ROOT / "docs/operate.md")
     assert {alert["alert"].lower() for alert in alerts()} <= anchors
-
-
-def test_every_field_of_a_record_is_described() -> None:
     text = (ROOT / "docs/concepts.md").read_text(encoding="utf-8")
     kinds = {topic.record for topic in TOPICS if topic.record is not None} - {Announcement}
     names = {field.name for kind in kinds for field in fields(kind)}
     assert [name for name in sorted(names) if f"`{name}`" not in text] == []
-
-
-def test_every_reason_of_a_dead_letter_is_described() -> None:
     for page in ("docs/replay.md", "docs/operate.md"):
         text = (ROOT / page).read_text(encoding="utf-8")
         assert [reason for reason in get_args(Reason) if f"`{reason}`" not in text] == []

@@ -41,18 +41,15 @@ def test_validation_has_other_acronyms_than_training_in_all_corpora() -> None:
         assert bool(held_out[1]) == ("PD" in names) == (other[0] not in training)
 
 
-def test_each_corpus_has_its_share_of_the_validation_rows() -> None:
+def test_each_corpus_has_its_share_of_validation_and_rows_are_limited() -> None:
     large = [Row(f"PD {i}", Span(0, 2), (str(i), "x"), str(i)) for i in range(50)]
     small = [Row(f"TP {i}", Span(0, 2), (str(i), "x"), str(i)) for i in range(4)]
     rows = sample_validation([large, small], 1, 0, 12)
     assert [r.short_form for r in rows] == ["PD"] * 6 + ["TP"] * 4
-
-
-def test_rows_are_limited_per_long_form_and_in_total() -> None:
-    rows = [Row(f"PD {i}", Span(0, 2), ("a", "b"), "a" if i < 6 else "b") for i in range(8)]
-    assert sorted(r.gold for r in sample_rows(rows, 3, 0)) == ["a", "a", "a", "b", "b"]
-    assert len(sample_rows(rows, 0, 0, 4)) == 4
-    assert sorted(sample_rows(rows, 0, 0)) == sorted(rows)
+    limited = [Row(f"PD {i}", Span(0, 2), ("a", "b"), "a" if i < 6 else "b") for i in range(8)]
+    assert sorted(r.gold for r in sample_rows(limited, 3, 0)) == ["a", "a", "a", "b", "b"]
+    assert len(sample_rows(limited, 0, 0, 4)) == 4
+    assert sorted(sample_rows(limited, 0, 0)) == sorted(limited)
 
 
 def test_long_forms_in_texts_give_rows_and_definitions_lose_their_brackets() -> None:
@@ -129,16 +126,16 @@ WRITTEN_CONTEXTS = [
 ]
 
 
-def test_the_dictionary_grows_by_what_it_has_in_no_spelling() -> None:
+def test_dictionary_and_rows_grow_by_what_they_have_in_no_spelling() -> None:
     assert extended_dictionary(KNOWN, WRITTEN_CONTEXTS) == {
         "IA": ["intra-arterial", "intra-articular"],
         "MS": ["multiple sclerosis"],
         "RA": ["rheumatoid arthritis"],
     }
     assert KNOWN["IA"] == ["intra-arterial"]
-
-
-def test_a_sentence_is_a_row_of_each_spelling_of_its_sense() -> None:
+    row = Row("an I.A. x", Span(3, 7), ("intraarterial", "x"), "x")
+    (wide,) = with_dictionary_forms([row], extended_dictionary(KNOWN, WRITTEN_CONTEXTS))
+    assert wide.senses == ("intraarterial", "x", "intra-articular")
     dictionary = extended_dictionary(KNOWN, WRITTEN_CONTEXTS)
     corpus = [Row("an IA x", Span(3, 5), ("INTRA-ARTICULAR", "x"), "x")]
     rows = written_rows(WRITTEN_CONTEXTS, dictionary, spellings(dictionary, corpus))
@@ -149,12 +146,6 @@ def test_a_sentence_is_a_row_of_each_spelling_of_its_sense() -> None:
         ("RA", "rheumatoid arthritis"),
     ]
     assert rows[0].senses == ("intra-arterial", "intra-articular")
-
-
-def test_rows_get_the_further_long_forms_of_the_dictionary() -> None:
-    row = Row("an I.A. x", Span(3, 7), ("intraarterial", "x"), "x")
-    (wide,) = with_dictionary_forms([row], extended_dictionary(KNOWN, WRITTEN_CONTEXTS))
-    assert wide.senses == ("intraarterial", "x", "intra-articular")
 
 
 def test_the_sentences_for_validation_have_a_sense_of_the_dictionary() -> None:
@@ -180,7 +171,7 @@ def test_phrases_are_the_ends_of_runs_without_function_words() -> None:
     assert [p.form for p in phrases("Red, dry eye of drug-free 2 weeks  rest")] == ["dry eye"]
 
 
-def test_a_phrase_of_two_texts_gives_rows_with_other_phrases_to_choose_from() -> None:
+def test_a_phrase_of_two_texts_with_a_rival_gives_rows_to_choose_from() -> None:
     rows = rows_of_phrases(TEXTS, {"RF": ["rheumatoid factor"], "XY": ["xanthan yoghurt"]}, seed=0)
     assert {r.gold for r in rows} == {"renal failure", "rheumatic fever"}
     for row in rows:
@@ -192,9 +183,6 @@ def test_a_phrase_of_two_texts_gives_rows_with_other_phrases_to_choose_from() ->
         }
     counts = [sum(r.gold == gold for r in rows) for gold in ("renal failure", "rheumatic fever")]
     assert counts == [ROWS, ROWS]
-
-
-def test_a_phrase_of_one_text_or_without_a_rival_gives_no_row() -> None:
     assert not rows_of_phrases(TEXTS[:1], {"RF": ["rheumatoid factor"]}, seed=0)
     assert not rows_of_phrases(["dry eye", "a dry eye"], {}, seed=0)
 

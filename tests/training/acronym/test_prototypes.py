@@ -62,18 +62,19 @@ def test_prototypes_are_means_of_unit_vectors_and_priors_count_only_the_given_ro
     assert torch.allclose(anchors.near, part.near, atol=1e-5)
 
 
-def test_a_prototype_is_also_stored_under_the_dictionarys_spelling() -> None:
+def test_folds_and_parts_hold_each_row_and_sense_once_with_its_spellings() -> None:
     prototypes = Prototypes([PrototypeEntry("IA", "intraarterial", "casi", 2)], torch.ones(1, 4), Mixture())
     extended = with_dictionary_spellings(prototypes, {"IA": ["intra-arterial", "intracranial aneurysm"]})
     assert [u.long_form for u in extended.entries] == ["intraarterial", "intra-arterial"]
     assert len(extended.vectors) == 2
-
-
-def test_the_folds_hold_every_row_once_with_its_share_of_each_sense() -> None:
     rows = [row("a" if i < 10 else "b", f"PD {i}") for i in range(15)]
-    parts = folds(rows, 0)
-    assert sorted(i for part in parts for i in part) == list(range(15))
-    assert all(sum(rows[i].gold == "a" for i in part) == 2 for part in parts)
+    divided = folds(rows, 0)
+    assert sorted(i for part in divided for i in part) == list(range(15))
+    assert all(sum(rows[i].gold == "a" for i in part) == 2 for part in divided)
+    senses = {("A", f"form{n:02}") for n in range(10)} | {("A", "FORM-03")}
+    parts = sense_parts(senses, 0)
+    assert sorted(s for part in parts for s in part) == sorted(senses)
+    assert all((("A", "form03") in part) == (("A", "FORM-03") in part) for part in parts)
 
 
 def test_the_mixture_with_the_best_accuracy_is_chosen() -> None:
@@ -124,13 +125,6 @@ def test_a_row_is_scored_without_its_own_fold() -> None:
     assert all(s.similarity[0] == 0 for s in found if s.right[0])
     counted = cross_validated(part, [], 0, Estimates(), shown=False)
     assert all(s.similarity.isnan().all() for s in counted)
-
-
-def test_the_parts_hold_every_sense_once_and_its_spellings_together() -> None:
-    senses = {("A", f"form{n:02}") for n in range(10)} | {("A", "FORM-03")}
-    parts = sense_parts(senses, 0)
-    assert sorted(s for part in parts for s in part) == sorted(senses)
-    assert all((("A", "form03") in part) == (("A", "FORM-03") in part) for part in parts)
 
 
 def test_a_sense_of_which_only_written_sentences_are_left_is_scored_by_these() -> None:

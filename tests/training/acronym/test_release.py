@@ -138,12 +138,9 @@ def test_corpora_that_cannot_be_used_are_refused(tiny_bert: str, folder: Path, t
         made("acronym", data=tmp_path, output=tmp_path, base=tiny_bert, corpora="sdu22_legal", **SMALL)
 
 
-def test_a_release_without_a_network_is_not_taken_further(
+def test_no_release_without_a_network_and_no_non_commercial_corpus_is_used(
     tiny: dict[str, Release], folder: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(ReleaseError, match="no trained network"):
         refreshed(tiny["acronym"], Place(folder, tmp_path, torch.device("cpu")))
-
-
-def test_no_corpus_for_non_commercial_use_is_trained_on_unless_it_is_named() -> None:
     assert Settings().names == ("written", "ade", "casi")

@@ -50,7 +50,7 @@ def built(folder: Path, base: str = "mini", **changes: Any) -> Release:
     return build_release(folder / "source", **(arguments | changes))
 
 
-def test_the_canary_answers_are_those_of_the_model_as_served(tmp_path: Path) -> None:
+def test_the_canary_answers_and_scores_are_of_the_model_as_served(tmp_path: Path) -> None:
     release = built(tmp_path)
     canary = release.manifest.canary
     served = SummarizationModel.load(open_release(release.path))
@@ -58,20 +58,17 @@ def test_the_canary_answers_are_those_of_the_model_as_served(tmp_path: Path) -> 
     assert canary.outputs == as_json(served.predict(TEXTS))
     assert [answer["text"] for answer in canary.outputs] == ["Can metformin cause hair loss?", TEXTS[1]]
     assert load(release, dtype="float32").passes_canary()
-
-
-def test_the_scores_are_asked_of_that_model(tmp_path: Path) -> None:
     seen = []
 
     def scores(model: SummarizationModel) -> list[Score]:
         seen.extend(model.predict(TEXTS))
         return [SCORE]
 
-    release = built(tmp_path, scores=scores)
-    assert as_json(seen) == release.manifest.canary.outputs
-    assert release.manifest.scores == [SCORE]
-    assert release.manifest.training_data == [TrainingData(name="none", licence="CC0")]
-    assert release.manifest.code_commit == code_commit()
+    scored = built(tmp_path, scores=scores)
+    assert as_json(seen) == scored.manifest.canary.outputs
+    assert scored.manifest.scores == [SCORE]
+    assert scored.manifest.training_data == [TrainingData(name="none", licence="CC0")]
+    assert scored.manifest.code_commit == code_commit()
 
 
 def test_equal_releases_have_equal_versions(tmp_path: Path) -> None:
@@ -81,37 +78,29 @@ def test_equal_releases_have_equal_versions(tmp_path: Path) -> None:
     assert len(list((tmp_path / "root/summarization").iterdir())) == 2
 
 
-def test_a_release_over_another_base_than_declared_is_not_built(tmp_path: Path, tiny_bert: str) -> None:
+def test_a_release_over_another_base_or_with_a_file_of_code_is_not_built(
+    tmp_path: Path, tiny_bert: str
+) -> None:
     with pytest.raises(ReleaseError, match="another sha256"):
         built(tmp_path, base_sha256=base_digest(tiny_bert))
     assert not (tmp_path / "root").exists()
-
-
-def test_a_folder_with_a_file_that_may_not_be_in_a_release_is_not_built(tmp_path: Path) -> None:
-    (tmp_path / "source").mkdir()
     (tmp_path / "source/model.pkl").write_bytes(b"")
     with pytest.raises(ReleaseError, match=r"type \.pkl"):
         built(tmp_path)
     assert list((tmp_path / "root/summarization").iterdir()) == []
 
 
-def test_the_code_commit_is_twelve_digits_with_a_mark_for_changes_or_unknown() -> None:
-    assert re.fullmatch(r"[0-9a-f]{12,40}\+?|unknown", code_commit())
-
-
-def test_outside_a_checkout_the_code_commit_is_unknown(
+def test_the_code_commit_is_unknown_outside_a_checkout_and_without_git(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(build, "__file__", str(tmp_path / "build.py"))
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     assert code_commit() == "unknown"
-
-
-def test_without_git_the_code_commit_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     with pytest.raises(OSError, match="git"):
         subprocess.run(["git"], check=True)
     assert code_commit() == "unknown"
+    assert re.fullmatch(r"[0-9a-f]{12,40}\+?|unknown", code_commit())
 
 
 @pytest.fixture

@@ -75,12 +75,9 @@ def test_psytars_tags_become_mentions(tmp_path: Path, tags: str, wanted: list[st
     assert [surface for surface, _ in surfaces(text)] == wanted
 
 
-def test_an_empty_psytar_file_has_no_sentences(tmp_path: Path) -> None:
+def test_an_empty_psytar_file_has_no_sentences_and_an_unknown_label_is_refused(tmp_path: Path) -> None:
     assert read_psytar(written(tmp_path, "")) == []
     assert read_psytar(written(tmp_path, "\n \n\n")) == []
-
-
-def test_a_psytar_label_that_is_not_known_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match="EF"):
         read_psytar(written(tmp_path, "works\tB-EF\n"))
 
@@ -164,23 +161,20 @@ def test_a_fold_names_its_training_and_test_sentences(corpus: Path) -> None:
     assert all(t.relations == ((1, 0),) for t in train + test)
 
 
-def test_negatives_are_the_sentences_after_the_mark(tmp_path: Path) -> None:
+def test_negatives_are_behind_their_mark_and_codes_without_a_known_name_are_left_out(tmp_path: Path) -> None:
     path = written(tmp_path, "6460590 NEG Clioquinol intoxication .\n123 NEG A NEG test  \n")
     assert read_ade_negatives(path) == [
         GoldText("neg-0", "Clioquinol intoxication .", ()),
         GoldText("neg-1", "A NEG test", ()),
     ]
-
-
-def test_codes_without_a_known_name_are_left_out(tmp_path: Path) -> None:
-    path = written(
+    codes = written(
         tmp_path,
         "drug_id,mention,sentence,sider_meddra_terms\r\n"
         'zoloft.12,no sleep,"No sleep, ever.",Insomnia | Sleep disorder |\r\n'
         "lexapro.3,weird,So weird,\r\n"
         "effexor.1,zaps,zaps!, | \r\n",
     )
-    assert list(read_psytar_codes(path)) == [
+    assert list(read_psytar_codes(codes)) == [
         GoldCoding("no sleep", "No sleep, ever.", "zoloft", ("Insomnia", "Sleep disorder"))
     ]
 

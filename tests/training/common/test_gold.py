@@ -88,9 +88,11 @@ def marked(text: str, *mentions: tuple[str, str]) -> GoldText:
     )
 
 
-def test_gold_spans_are_the_mentions_of_each_text() -> None:
+def test_gold_spans_are_mentions_and_a_dictionary_of_nothing_finds_none() -> None:
     texts = [marked("a rash", ("rash", "ADE")), marked("nothing")]
     assert gold_spans(texts) == [[(2, 6, "ADE")], []]
+    assert DictionaryTagger([]).predict(["pain", ""]) == [[], []]
+    assert DictionaryTagger([marked("no mention")]).predict(["no mention"]) == [[]]
 
 
 TAGGER = DictionaryTagger(
@@ -120,8 +122,3 @@ def test_the_dictionary_takes_the_longest_mention_seen_with_its_commonest_label(
 ) -> None:
     (found,) = TAGGER.predict([text])
     assert [(text[start:end], label) for start, end, label in found] == wanted
-
-
-def test_a_dictionary_of_nothing_finds_nothing() -> None:
-    assert DictionaryTagger([]).predict(["pain", ""]) == [[], []]
-    assert DictionaryTagger([marked("no mention")]).predict(["no mention"]) == [[]]

@@ -60,7 +60,7 @@ def weight(trainee: Line) -> float:
     return trainee.line.weight.item()
 
 
-def test_the_epoch_with_the_best_score_is_kept() -> None:
+def test_the_best_epoch_is_kept_or_else_the_last_or_none() -> None:
     line = Line([0.2, 0.9, 0.9, 0.5])
     loop, weights = TrainingLoop(line, {}), []
     for _ in loop.epochs():
@@ -69,11 +69,13 @@ def test_the_epoch_with_the_best_score_is_kept() -> None:
     loop.load_best()
     assert weight(line) == weights[1] != weights[3]
     assert loop.best == loop.curve[1]
-
-
-def test_without_validation_the_last_epoch_is_kept() -> None:
-    loop = TrainingLoop(Line([None, None, None]), {})
-    assert [e.kept for e in loop.epochs()] == [False, False, True]
+    other = TrainingLoop(Line([None, None, None]), {})
+    assert [e.kept for e in other.epochs()] == [False, False, True]
+    empty = Line([])
+    before = weight(empty)
+    other = TrainingLoop(empty, {})
+    other.run()
+    assert (other.best, other.kept, weight(empty)) == (None, None, before)
 
 
 def test_the_untrained_model_is_kept_where_that_is_asked_for_and_no_epoch_is_better() -> None:
@@ -88,14 +90,6 @@ def test_the_untrained_model_is_kept_where_that_is_asked_for_and_no_epoch_is_bet
     assert weight(worse) == before != weight(better)
 
 
-def test_a_run_of_no_epochs_keeps_nothing_and_changes_nothing() -> None:
-    line = Line([])
-    before = weight(line)
-    loop = TrainingLoop(line, {})
-    loop.run()
-    assert (loop.best, loop.kept, weight(line)) == (None, None, before)
-
-
 def test_an_epoch_that_is_refused_is_not_kept_however_good_it_is() -> None:
     class Strict(Line):
         def refusal(self, scores: Mapping[str, float], untrained: Mapping[str, float]) -> str:
@@ -107,12 +101,16 @@ def test_an_epoch_that_is_refused_is_not_kept_however_good_it_is() -> None:
     assert "too good" in rows[1].line()
 
 
-def test_training_stops_when_patience_runs_out() -> None:
+def test_patience_counts_the_epochs_before_a_kill_and_a_scored_base_is_a_row_of_the_curve(
+    tmp_path: Path,
+) -> None:
     loop = TrainingLoop(Line([0.5, 0.4, 0.6, 0.1, 0.2, 0.9], patience=2), {})
     assert numbers(loop.epochs()) == [1, 2, 3, 4, 5]
-
-
-def test_the_untrained_model_is_the_first_row_of_the_curve_where_it_is_scored() -> None:
+    scores = [0.5, 0.4, 0.3, 0.9]
+    for epoch in TrainingLoop(Line(scores, patience=2), {}, tmp_path).epochs():
+        if epoch.number == 2:
+            break
+    assert numbers(TrainingLoop(Line(scores, patience=2), {}, tmp_path).epochs()) == [3]
     loop = TrainingLoop(Line([0.5], untrained=True), {})
     assert numbers(loop.epochs()) == [1]
     assert loop.curve[0] == Epoch(0, {}, {"score": 0.0}, 0.0)
@@ -143,21 +141,13 @@ def test_a_killed_run_resumes_to_the_same_curve_and_weights(
     assert numbers(TrainingLoop(Line(scores), {"a": 1}, tmp_path).epochs()) == []
 
 
-def test_patience_counts_the_epochs_before_a_kill(tmp_path: Path) -> None:
-    scores = [0.5, 0.4, 0.3, 0.9]
-    for epoch in TrainingLoop(Line(scores, patience=2), {}, tmp_path).epochs():
-        if epoch.number == 2:
-            break
-    assert numbers(TrainingLoop(Line(scores, patience=2), {}, tmp_path).epochs()) == [3]
-
-
 def test_a_run_with_other_settings_is_refused(tmp_path: Path) -> None:
     list(TrainingLoop(Line([0.5]), {"lr": 1}, tmp_path).epochs())
     with pytest.raises(CheckpointError, match="other settings"):
         list(TrainingLoop(Line([0.5]), {"lr": 2}, tmp_path).epochs())
 
 
-def test_of_several_losses_the_sum_is_minimised_and_each_is_reported() -> None:
+def test_each_loss_is_reported_and_a_line_of_the_curve_has_what_was_decided() -> None:
     class Two(Line):
         def epoch(self, number: int) -> dict[str, float]:
             def losses(x: float) -> dict[str, Tensor]:
@@ -169,13 +159,8 @@ def test_of_several_losses_the_sum_is_minimised_and_each_is_reported() -> None:
     (epoch,) = TrainingLoop(Two([None]), {}).epochs()
     assert epoch.losses["other"] == pytest.approx(2 * epoch.losses["one"])
     assert epoch.loss == pytest.approx(3 * epoch.losses["one"])
-
-
-def test_a_line_of_the_curve_has_losses_scores_and_what_was_decided() -> None:
-    epoch = Epoch(3, {"loss": 0.5}, {"F1": 0.25, "recall": 1.0}, 2.0, kept=True)
-    assert (
-        epoch.line("clner") == "clner epoch  3  loss 0.5000  validation: F1 0.2500, recall 1.0000  2 s  kept"
-    )
+    row = Epoch(3, {"loss": 0.5}, {"F1": 0.25, "recall": 1.0}, 2.0, kept=True)
+    assert row.line("clner") == "clner epoch  3  loss 0.5000  validation: F1 0.2500, recall 1.0000  2 s  kept"
 
 
 def test_two_runs_at_once_do_not_share_a_folder(tmp_path: Path) -> None:
@@ -220,12 +205,8 @@ def test_a_state_that_is_damaged_anywhere_is_named(tmp_path: Path) -> None:
     whole = path.read_bytes()
     rng = random.Random(0)
     half = [whole[: rng.randrange(len(whole))] for _ in range(20)]
-    for damaged in [
-        *half,
-        *(rng.randbytes(rng.randrange(1, 300)) for _ in range(60)),
-        b"",
-        b"\x80\x02]q\x00.",
-    ]:
+    noise = [rng.randbytes(rng.randrange(1, 300)) for _ in range(60)]
+    for damaged in [*half, *noise, b"", b"\x80\x02]q\x00."]:
         path.write_bytes(damaged)
         with pytest.raises(CheckpointError, match="is damaged"):
             checkpoint.load()

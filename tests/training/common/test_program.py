@@ -45,24 +45,16 @@ def test_a_folder_that_cannot_be_written_is_named_before_the_training(
     assert len(calls) == 2
 
 
-def test_a_gpu_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_devices_folders_and_help_are_those_that_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert device_of("auto") == device_of("cpu") == torch.device("cpu")
     with pytest.raises(typer.BadParameter, match="no GPU"):
         device_of("cuda")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert device_of("auto") == torch.device("cuda")
-
-
-def test_a_release_is_not_written_beside_the_bundled_one_unless_that_is_asked_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Two releases of a task there, and neither a worker nor `pvstream releases` starts."""
+    # Two releases of a task there, and neither a worker nor `pvstream releases` starts.
     monkeypatch.chdir(BUNDLED.parent.parent)
     assert not RELEASES.resolve().is_relative_to(BUNDLED)
-
-
-def test_paragraphs_become_lines_and_commands_stay_as_they_are() -> None:
     docstring = "Counts\nwords.\n\n    python -m first\n    python -m second\n\nOne\nmore.\n"
     assert help_text(docstring) == ("Counts words.\n\npython -m first\npython -m second\n\nOne more.")
 

@@ -69,13 +69,6 @@ def test_the_held_out_rows_of_casi_have_their_share_of_every_sense(tmp_path: Pat
     assert counts["c"] in {5, 6, 7}
 
 
-def test_a_text_that_casi_has_twice_is_in_one_part() -> None:
-    places = [Row(f"{i // 2} MS", Span(2, 4), ("a", "b"), "ab"[i % 2]) for i in range(20)]
-    training, held = split_casi([*places, *places])
-    assert training and held
-    assert not {(r.text, r.span) for r in training} & {(r.text, r.span) for r in held}
-
-
 def test_the_senses_of_casi_are_called_as_in_the_dictionary(tmp_path: Path) -> None:
     (tmp_path / "acronyms").mkdir()
     senses = ["pulmonary embolus", "pleural effusion", "UNSURED SENSE"]
@@ -101,12 +94,16 @@ def test_the_table_of_casi_senses_names_other_long_forms_only() -> None:
     assert "data/*.tsv" in settings["tool"]["setuptools"]["package-data"]["training"]
 
 
-def test_the_split_of_casi_is_the_same_each_time_and_another_for_another_seed(tmp_path: Path) -> None:
+def test_the_split_of_casi_depends_on_the_seed_and_keeps_a_text_in_one_part(tmp_path: Path) -> None:
     rows = casi([("MS", "ab"[i % 2]) for i in range(50)], tmp_path / "c.csv")
     assert split_casi(rows) == split_casi(list(rows))
     assert set(split_casi(rows)[1]) != set(split_casi(rows, seed=1)[1])
     # In any order of the file the same rows are held out.
     assert set(split_casi(rows[::-1])[1]) == set(split_casi(rows)[1])
+    places = [Row(f"{i // 2} MS", Span(2, 4), ("a", "b"), "ab"[i % 2]) for i in range(20)]
+    training, held = split_casi([*places, *places])
+    assert training and held
+    assert not {(r.text, r.span) for r in training} & {(r.text, r.span) for r in held}
 
 
 def test_every_row_of_the_shared_task_counts(tmp_path: Path) -> None:
@@ -136,11 +133,6 @@ def test_the_scores_by_hand() -> None:
     assert scores(rows_of("ab"), ["b", "a"]) == {"accuracy": 0, "macro_f1": 0, "authors_f1": 0}
 
 
-def test_majority_is_that_of_the_acronym_with_full_stops_or_without() -> None:
-    rows = [Row("M.S", Span(0, 3), ("a", "b"), "b"), *[Row("MS", Span(0, 2), ("a", "b"), g) for g in "ab"]]
-    assert majority(rows) == {"MS": "b"}
-
-
 class Counting(Chooser):
     """Counts the questions that it is asked."""
 
@@ -149,13 +141,6 @@ class Counting(Chooser):
     def choose_many(self, rows: Sequence[tuple[str, Span, Sequence[str]]]) -> list[list[float]]:
         self.asked += len(rows)
         return super().choose_many(rows)
-
-
-def test_equal_rows_are_asked_once() -> None:
-    model = Counting("b")
-    rows = rows_of("abc")
-    assert choices(model, [*rows, *rows]) == ["b"] * 6
-    assert model.asked == 3
 
 
 def test_casi_is_measured_on_held_out_rows_against_the_majority_of_the_others(tmp_path: Path) -> None:
@@ -173,13 +158,19 @@ def test_casi_is_measured_on_held_out_rows_against_the_majority_of_the_others(tm
     assert "training rows" in found.baseline_definitions["accuracy"]
 
 
-def test_the_accuracy_at_a_coverage_is_that_of_the_rows_with_the_largest_margins() -> None:
+def test_equal_rows_are_asked_once_and_coverage_and_majority_are_counted_by_hand() -> None:
     rows = [Row(f"MS {i}", Span(0, 2), ("a", "b"), "a") for i in range(10)]
     found = counts(rows, ["a"] * 5 + ["b"] * 5, [0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.4, 0.3, 0.2, 0.1])
     values = {measure.name: measure.of(found) for measure in AT_COVERAGE}
     assert values == pytest.approx(
         {"accuracy_at_90": 5 / 9, "accuracy_at_80": 5 / 8, "accuracy_at_60": 5 / 6}
     )
+    model = Counting("b")
+    equal = rows_of("abc")
+    assert choices(model, [*equal, *equal]) == ["b"] * 6
+    assert model.asked == 3
+    equal = [Row("M.S", Span(0, 3), ("a", "b"), "b"), *[Row("MS", Span(0, 2), ("a", "b"), g) for g in "ab"]]
+    assert majority(equal) == {"MS": "b"}
 
 
 def test_only_so_many_rows_as_wanted_are_measured(tmp_path: Path) -> None:
@@ -242,19 +233,16 @@ def test_the_held_out_split_lacks_the_sts_pairs_of_training(semeval: Path) -> No
     assert evaluate("idiom", FixedVectors(DEGREES), "v1", semeval, "dev_pt").records == 1
 
 
-def test_equal_values_share_their_ranks_and_a_constant_has_no_correlation() -> None:
+def test_equal_values_share_their_ranks_and_a_sample_counts_by_weight() -> None:
     measure = spearman("s", "", (0, 1))
     # Ranks less their mean -1 -1 0.5 1.5 and -1.5 0 0 1.5: 3.75 / sqrt(4.5 * 4.5).
     counts = np.array([[1.0, 1], [1, 2], [2, 2], [3, 9]])
     assert measure.of(counts) == pytest.approx(3.75 / 4.5)
     assert measure.of(np.ones((3, 2))) == 0
     assert measure.of(counts[:0]) == 0
-
-
-def test_a_bootstrap_sample_has_a_record_as_often_as_its_weight() -> None:
     measure = spearman("s", "", (0, 1))
-    counts = np.random.default_rng(0).normal(size=(5, 2))
+    random = np.random.default_rng(0).normal(size=(5, 2))
     weights = np.array([[1.0, 1, 1, 1, 1], [3, 0, 1, 1, 0]])
-    drawn = measure.of_draws(counts, weights)
-    assert drawn[0] == pytest.approx(measure.of(counts))
-    assert drawn[1] == pytest.approx(measure.of(counts[[0, 0, 0, 2, 3]]))
+    drawn = measure.of_draws(random, weights)
+    assert drawn[0] == pytest.approx(measure.of(random))
+    assert drawn[1] == pytest.approx(measure.of(random[[0, 0, 0, 2, 3]]))

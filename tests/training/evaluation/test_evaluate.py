@@ -25,12 +25,6 @@ from training.evaluation.evaluate import (
 )
 
 
-def test_without_rouge_score_the_extra_is_named(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "rouge_score.rouge_scorer", None)
-    with pytest.raises(EvaluationError, match=r"install -e '\.\[train\]'"):
-        evaluate("summarization", Fake(str), "v1", data)
-
-
 def test_the_json_form_has_every_number_and_no_matrix(data: Path) -> None:
     found = evaluate("ner", tagger(zaps="WITHDRAWAL"), "v1", data)
     row = json.loads(json.dumps(found.as_dict()))
@@ -58,7 +52,9 @@ def test_a_candidate_that_finds_more_is_better_and_an_equal_one_is_equal(data: P
     assert (equal.difference, equal.low, equal.high, equal.better_or_equal) == (0, 0, 0, True)
 
 
-def test_evaluations_of_different_records_are_not_compared(data: Path) -> None:
+def test_different_records_are_not_compared_and_a_missing_extra_is_named(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole = evaluate("ner", tagger(), "v1", data)
     for other in (
         evaluate("ner", tagger(), "v1", data, limit=1),
@@ -66,6 +62,9 @@ def test_evaluations_of_different_records_are_not_compared(data: Path) -> None:
     ):
         with pytest.raises(EvaluationError, match="different"):
             compare(other, whole)
+    monkeypatch.setitem(sys.modules, "rouge_score.rouge_scorer", None)
+    with pytest.raises(EvaluationError, match=r"install -e '\.\[train\]'"):
+        evaluate("summarization", Fake(str), "v1", data)
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def rows(result: dict[str, Any]) -> dict[float, Any]:
     return {row["threshold"]: row for row in result["curve"]}
 
 
-def test_less_sure_events_count_as_flagged_from_each_threshold_on() -> None:
+def test_less_sure_events_count_as_flagged_and_the_rules_lower_the_risk() -> None:
     result = curve()
     assert tuple(rows(result)) == THRESHOLDS
     assert (result["posts"], result["events"]) == (2, 2)
@@ -68,10 +68,12 @@ def test_less_sure_events_count_as_flagged_from_each_threshold_on() -> None:
     assert by_head[0.8] == by_head[0.5] == {"coverage": 0.5, "risk": 0.5, "unflagged": 2}
     assert by_head[0.9] == by_head[0.95] == {"coverage": 0.5, "risk": 0.0, "unflagged": 1}
     assert by_head[0.99] == {"coverage": 0.0, "risk": 0.0, "unflagged": 0}
-
-
-def test_the_rules_take_what_somebody_else_got_out_of_the_risk() -> None:
     assert rows(curve())[0.5]["head and rules"] == {"coverage": 0.5, "risk": 0.0, "unflagged": 1}
+    baselines = curve()["baselines"]
+    assert baselines["no flags"] == {"coverage": 1.0, "risk": 0.5, "unflagged": 4}
+    assert baselines["rules alone"] == {"coverage": 1.0, "risk": 0.0, "unflagged": 2}
+    row = rows(curve([], ()))[0.5]["head"]
+    assert row == pytest.approx({"coverage": 0.0, "risk": 0.0, "unflagged": 0})
 
 
 def test_effects_without_a_status_are_flagged_by_the_rules_at_every_threshold() -> None:
@@ -80,18 +82,7 @@ def test_effects_without_a_status_are_flagged_by_the_rules_at_every_threshold() 
         assert row["head"] == row["head and rules"] == {"coverage": 0.5, "risk": 0.0, "unflagged": 1}
 
 
-def test_the_baselines_have_all_effects_that_are_tagged() -> None:
-    baselines = curve()["baselines"]
-    assert baselines["no flags"] == {"coverage": 1.0, "risk": 0.5, "unflagged": 4}
-    assert baselines["rules alone"] == {"coverage": 1.0, "risk": 0.0, "unflagged": 2}
-
-
 def test_an_event_that_is_found_twice_is_covered_once() -> None:
     twice = [mention("hi", OWN, 0.9), mention("ves", OWN, 0.9), mention("rash", OTHER, 0.9)]
     row = rows(curve(twice, ((15, 20),)))[0.5]["head"]
     assert row == {"coverage": 1.0, "risk": 0.0, "unflagged": 2}
-
-
-def test_without_any_event_nothing_is_divided() -> None:
-    row = rows(curve([], ()))[0.5]["head"]
-    assert row == pytest.approx({"coverage": 0.0, "risk": 0.0, "unflagged": 0})

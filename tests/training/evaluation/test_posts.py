@@ -67,10 +67,14 @@ def test_a_repeated_event_counts_once_by_its_term_and_each_time_by_its_span() ->
     assert (found["event_right"], found["event_found"], found["event_gold"]) == (1, 2, 1)
 
 
-def test_a_post_without_an_event_is_alarmed_by_a_nil_event_too() -> None:
+def test_as_many_events_as_possible_are_paired_and_nil_events_alarm() -> None:
     assert counted(GoldPost("t", (), "idiom"), event(0, 2)) == {
         "event_found": 1, "other": 1, "other_alarmed": 1, "idiom:other": 1, "idiom:other_alarmed": 1,
     }  # fmt: skip
+    gold = [GoldEvent(0, 10), GoldEvent(12, 20)]
+    assert len(pairs(gold, [event(0, 3), event(5, 14)])) == 2
+    assert len(pairs(gold, [event(0, 3), event(5, 9)])) == 1
+    assert pairs(gold, [event(10, 12)]) == []
 
 
 @pytest.mark.parametrize(
@@ -80,13 +84,6 @@ def test_a_post_without_an_event_is_alarmed_by_a_nil_event_too() -> None:
 def test_the_suspected_drugs_must_be_those_of_the_gold_event(named: tuple[str, ...], right: int) -> None:
     post = GoldPost("t", (GoldEvent(0, 5, (), (X, Y)),), "one_event")
     assert counted(post, event(0, 5, None, *named)).get("right_drug", 0) == right
-
-
-def test_as_many_events_as_possible_are_paired() -> None:
-    gold = [GoldEvent(0, 10), GoldEvent(12, 20)]
-    assert len(pairs(gold, [event(0, 3), event(5, 14)])) == 2
-    assert len(pairs(gold, [event(0, 3), event(5, 9)])) == 1
-    assert pairs(gold, [event(10, 12)]) == []
 
 
 POSTS = [

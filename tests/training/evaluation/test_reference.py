@@ -72,10 +72,15 @@ def test_a_file_without_texts_is_refused_in_one_line_and_null_is_no_text(
         assert reason in " ".join(answer.output.replace("\u2502", " ").split()), content
 
 
-def test_blank_texts_and_a_byte_order_mark_are_left_out(tmp_path: Path) -> None:
+def test_texts_without_blank_ones_are_chosen_with_a_fixed_seed(tmp_path: Path) -> None:
     path = tmp_path / "texts.jsonl"
     path.write_bytes(b'\xef\xbb\xbf{"text": "rash"}\r\n{"text": ""}\r\n{"text": "itch"}')
     assert reference.read_texts(path) == ["rash", "itch"]
+    texts = [str(i) for i in range(100)]
+    chosen = TextsOf.some("numbers", texts, 10)
+    assert len(set(chosen.texts)) == 10
+    assert chosen == TextsOf.some("numbers", texts, 10)
+    assert sorted(TextsOf.some("numbers", texts, 1000).texts) == sorted(texts)
 
 
 def test_none_is_made_beside_a_bundled_release_that_holds_its_own(
@@ -87,14 +92,6 @@ def test_none_is_made_beside_a_bundled_release_that_holds_its_own(
     monkeypatch.setattr(reference, "bundled", lambda task: own.path)
     assert run() == "acronym: the bundled release holds its own\n"
     assert not drift.beside(own).exists()
-
-
-def test_texts_are_chosen_with_a_fixed_seed() -> None:
-    texts = [str(i) for i in range(100)]
-    chosen = TextsOf.some("numbers", texts, 10)
-    assert len(set(chosen.texts)) == 10
-    assert chosen == TextsOf.some("numbers", texts, 10)
-    assert sorted(TextsOf.some("numbers", texts, 1000).texts) == sorted(texts)
 
 
 @pytest.mark.usefixtures("tiny_bundled")

@@ -150,34 +150,30 @@ def test_coding_is_scored_over_all_mentions_and_over_those_with_a_known_term(dat
     assert found.scores["exact"] == 0.5
 
 
-def test_the_default_is_the_held_out_part(data: Path) -> None:
+def test_the_default_is_held_out_and_two_terminologies_are_compared_on_all(data: Path) -> None:
     found = evaluate("normalization", Coder({"No sleep": ["Insomnia"]}), "v1", data)
     assert (found.split, found.records) == ("heldout", 1)
     assert (found.scores["acc@1"], found.scores["acc@1_unseen"], found.scores["exact"]) == (1.0, 1.0, 0.0)
-
-
-def test_two_terminologies_are_compared_on_the_same_mentions(data: Path) -> None:
     small = Coder({"Rash": ["Rash"]}, TERMS[1:2])
     large = Coder({"Rash": ["Rash"], "No sleep": ["Insomnia"]})
-    found = compare(
+    compared = compare(
         evaluate("normalization", large, "v2", data, "all"),
         evaluate("normalization", small, "v1", data, "all"),
     )
-    assert (found.score, found.candidate, found.live, found.records) == ("acc@1", 0.5, 0.25, 4)
+    assert (compared.score, compared.candidate, compared.live, compared.records) == ("acc@1", 0.5, 0.25, 4)
 
 
-def test_a_query_has_the_sentence_and_the_baseline_has_not(data: Path) -> None:
+def test_a_query_has_the_sentence_and_the_weight_of_the_context_is_averaged(data: Path) -> None:
     asked: list[Query] = []
     coder = Coder({})
     coder.answer = lambda query: asked.append(query) or Coding((), nil=True)  # type: ignore[func-returns-value]
     evaluate("normalization", coder, "v1", data, "all", limit=1)
     assert asked == [Query("No sleep.", 0, 8, "No sleep"), Query("No sleep", 0, 8, "No sleep")]
-
-
-def test_the_weight_of_the_context_is_averaged_where_there_is_one(data: Path) -> None:
-    coder = Coder({})
-    coder.answer = lambda query: Coding((), True, {"Rash": 0.2, "odd": 0.6}.get(query.surface))
-    assert evaluate("normalization", coder, "v1", data, "all").scores["context_weight"] == pytest.approx(0.4)
+    weighing = Coder({})
+    weighing.answer = lambda query: Coding((), True, {"Rash": 0.2, "odd": 0.6}.get(query.surface))
+    assert evaluate("normalization", weighing, "v1", data, "all").scores["context_weight"] == pytest.approx(
+        0.4
+    )
 
 
 def sentence(text: str, *golds: str) -> end_to_end.Sentence:
@@ -238,8 +234,5 @@ def test_rouge_is_hundred_for_equal_texts_and_zero_for_strange_ones() -> None:
     assert equal.tolist() == pytest.approx([100, 100, 100, 3, 1])
     assert strange.tolist() == [0, 0, 0, 2, 1]
     assert empty.tolist() == [0, 0, 0, 0, 1]
-
-
-def test_a_text_without_a_word_has_no_first_sentence() -> None:
     assert first_sentence(" One. Two.") == "One."
     assert first_sentence(" \n") == ""

@@ -55,22 +55,22 @@ def test_one_sentence_of_a_held_out_expression_stays_in_training(semeval: Path) 
     assert split_by_expression(groups, 0.0, seed=1) == (groups, [])
 
 
-def test_the_shortest_sentences_with_a_wrong_paraphrase_are_kept_in_their_order() -> None:
+def test_rows_of_the_shortest_sentences_have_the_labels_and_pairs_of_the_task() -> None:
     groups = [
         Group("a", s, False, ["c"], ["i"] if s[0] == "i" else []) for s in ("iii", "x", "i", "ii", "xx")
     ]
     assert [g.sentence for g in limit_sentences(groups, 2)] == ["i", "ii"]
     assert [g.sentence for g in limit_sentences(groups, 4)] == ["iii", "x", "i", "ii"]
     assert limit_sentences(groups, 0) == groups
-
-
-def test_a_sentence_shares_its_label_with_right_paraphrases_only() -> None:
-    groups = [Group("big fish", "a big fish", False, ["c"], ["i", "j"]), Group("b", "b", False, ["d"], [])]
-    rows = training_rows(groups, Marker(["big fish"]))
+    labelled = [Group("big fish", "a big fish", False, ["c"], ["i", "j"]), Group("b", "b", False, ["d"], [])]
+    rows = training_rows(labelled, Marker(["big fish"]))
     assert [r.text for r in rows] == ["a IDbigfishID", "c", "i", "j", "b", "d"]
     assert [r.label for r in rows] == [0, 0, 1, 2, 3, 3]
     assert [r.group for r in rows] == [0, 0, 0, 0, 1, 1]
     assert [r.text for r in rows if r.idiom] == ["a IDbigfishID", "b"]
+    (right, wrong) = validation_pairs([Group("a", "s", False, ["c"], ["i"])])
+    assert right == Pair("s", "c", 1.0, None, True)
+    assert wrong == Pair("s", "i", None, ("c", "i"), True)
 
 
 @pytest.mark.parametrize(
@@ -90,9 +90,3 @@ def test_the_meaning_of_an_expression_is_what_replaces_it(
 ) -> None:
     groups = [Group("big fish", sentence, False, [right], []), Group("unmarked", "x", False, ["y"], [])]
     assert meanings(groups, Marker(["big fish"])) == {"big fish": expected}
-
-
-def test_validation_has_the_pairs_of_the_task() -> None:
-    (right, wrong) = validation_pairs([Group("a", "s", False, ["c"], ["i"])])
-    assert right == Pair("s", "c", 1.0, None, True)
-    assert wrong == Pair("s", "i", None, ("c", "i"), True)

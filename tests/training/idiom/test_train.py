@@ -23,16 +23,9 @@ from training.idiom.settings import Settings
 from training.idiom.train import IdiomTrainee
 
 SETTINGS: dict[str, Any] = {
-    "pooling": LAST_TWO,
-    "epochs": 2,
-    "rank": 2,
-    "lr": 1e-2,
-    "batch": 4,
-    "distillation": 1.0,
-    "sentences": 0,
-    "seed": 1,
-    "precision": "float32",
-}
+    "pooling": LAST_TWO, "epochs": 2, "rank": 2, "lr": 1e-2, "batch": 4, "distillation": 1.0, "sentences": 0,
+    "seed": 1, "precision": "float32",
+}  # fmt: skip
 
 
 def trainee_of(semeval: Path, base: str, **changes: Any) -> IdiomTrainee:
@@ -159,7 +152,7 @@ def test_an_epoch_must_be_better_than_the_untrained_model(
     assert_same_weights(loop.trainee.weights(), weights[0])
 
 
-def test_the_triplet_loss_is_the_one_computed_by_hand() -> None:
+def test_the_triplet_loss_and_the_cosine_change_are_those_computed_by_hand() -> None:
     # Cosines: S-c 0.8660 (30 degrees), S-i 0.9397 (20), c-i 0.9848 (10), S-o 0 (90), c-o 0.5 (60).
     vectors = 3 * torch.tensor([unit(0), unit(30), unit(20), unit(90)])
     labels = torch.tensor([0, 0, 1, 2])
@@ -171,20 +164,14 @@ def test_the_triplet_loss_is_the_one_computed_by_hand() -> None:
     cos = {d: math.cos(math.radians(d)) for d in (10, 20, 30)}
     expected = ((cos[20] - cos[30] + 0.3) + (cos[10] - cos[30] + 0.3)) / 2
     assert triplet_loss(vectors, labels).item() == pytest.approx(expected, abs=1e-6)
-
-
-def test_the_loss_of_a_batch_without_a_triplet_is_zero() -> None:
-    vectors = torch.tensor([unit(0), unit(0), unit(90)], requires_grad=True)
-    loss = TripletLoss()(vectors, torch.tensor([0, 0, 1]))
+    turned = torch.tensor([unit(0), unit(0), unit(90)], requires_grad=True)
+    loss = TripletLoss()(turned, torch.tensor([0, 0, 1]))
     assert loss.item() == 0
     loss.backward()  # type: ignore[no-untyped-call]
-
-
-def test_the_cosine_change_counts_pairs_of_different_groups_only() -> None:
     before = torch.tensor([unit(0), unit(20), unit(90)])
-    vectors = 2 * torch.tensor([unit(0), unit(50), unit(90)])
+    turned = 2 * torch.tensor([unit(0), unit(50), unit(90)])
     groups = torch.tensor([0, 0, 1])
     # Of the two pairs of different groups one has changed, from 70 to 40 degrees.
-    expected = (math.cos(math.radians(40)) - math.cos(math.radians(70))) ** 2 / 2
-    assert cosine_change(vectors, before, groups).item() == pytest.approx(expected, abs=1e-6)
-    assert cosine_change(vectors, before, torch.zeros(3)).item() == 0
+    change = (math.cos(math.radians(40)) - math.cos(math.radians(70))) ** 2 / 2
+    assert cosine_change(turned, before, groups).item() == pytest.approx(change, abs=1e-6)
+    assert cosine_change(turned, before, torch.zeros(3)).item() == 0

@@ -12,15 +12,8 @@ from training.common.corpora import GoldCoding
 from training.normalization.settings import Settings
 from training.normalization.train import RefiningTrainee
 
-TERMS = [
-    Term("insomnia", "Insomnia", "-"),
-    Term("no sleep", "Insomnia", "-"),
-    Term("nausea", "Nausea", "-"),
-    Term("sick", "Nausea", "-"),
-    Term("pain", "Pain", "-"),
-    Term("aches", "Pain", "-"),
-    Term("rash", "Rash", "-"),
-]
+NAMES = {"Insomnia": ("insomnia", "no sleep"), "Nausea": ("nausea", "sick"), "Pain": ("pain", "aches")}
+TERMS = [Term(name, pt, "-") for pt, names in (NAMES | {"Rash": ("rash",)}).items() for name in names]
 BY_TERM = pts_by_term(TERMS)
 LAY = {"awake": "insomnia", "queasy": "nausea", "hurts": "pain", "spots": "rash"}
 
@@ -37,15 +30,8 @@ GOLDS = [
 
 
 def settings(**changes: Any) -> Settings:
-    small: dict[str, Any] = {
-        "trained": "context",
-        "epochs": 2,
-        "lr": 3e-3,
-        "batch": 4,
-        "window": 40,
-        "precision": "float32",
-    }
-    return Settings(**small | changes)
+    small: dict[str, Any] = {"trained": "context", "epochs": 2, "lr": 3e-3, "batch": 4, "window": 40}
+    return Settings(**small | {"precision": "float32"} | changes)
 
 
 def trainee_of(base: str, valid: list[GoldCoding] | None = None, **changes: Any) -> RefiningTrainee:

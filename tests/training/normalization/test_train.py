@@ -124,14 +124,13 @@ def test_without_a_validation_part_the_last_epoch_is_kept(tiny_bert: str, valid:
     assert [(e.scores, e.kept) for e in epochs] == [({}, False), ({}, False), ({}, True)]
 
 
-def test_training_without_a_known_term_is_refused(tiny_bert: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_training_without_a_known_or_without_a_wrong_term_is_refused(
+    tiny_bert: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tests.training.normalization.small_terms.GOLDS", [gold("x", "unknown")])
     with pytest.raises(UserError, match="both a sentence and a term"):
         trainee_of(tiny_bert, valid=[])
-
-
-def test_training_over_terms_that_are_all_right_is_refused(tiny_bert: str) -> None:
-    """A wrong term for a mention would be drawn without end."""
+    # A wrong term for a mention would be drawn without end.
     isolated = Encoder.load(tiny_bert, max_pieces=64)
     one = Split([gold("awake", "insomnia")], [], [])
     with pytest.raises(UserError, match="no other preferred term"):
@@ -163,10 +162,19 @@ def trainee(base: str, epochs: int) -> PhraseTrainee:
     return PhraseTrainee(own, [*INSOMNIA, *NAUSEA], DATA, valid, settings)
 
 
-def test_a_phrase_is_never_its_own_name(tiny_bert: str) -> None:
+def test_a_phrase_is_never_its_own_name_and_all_other_names_of_its_term_are_right(tiny_bert: str) -> None:
     one = trainee(tiny_bert, 1)
     names = {one._name(Phrase("insomnia", "Insomnia")) for _ in range(20)}
     assert names == {"sleeplessness"}
+    learner = trainee(tiny_bert, 1)
+    learner._vectors = torch.eye(4, learner.encoder.dimension)
+    words = torch.eye(4, learner.encoder.dimension)[:2]
+    name = Phrase("insomnia", "Insomnia", 0)
+    pts = np.array([learner._pt_ids["Insomnia"]] * 2)
+    own = learner._over_names(words, [name, Phrase("wide awake", "Insomnia")], pts)
+    # The first has three names that count, all as far from it, of which one is right; the second is a name.
+    expected = (math.log(3) + math.log(1 + 2 / (math.exp(1 / TEMPERATURE) + 1))) / 2
+    assert own.item() == pytest.approx(expected, abs=1e-4)
 
 
 def test_the_loss_falls_and_a_release_holds_what_was_learned(tiny_bert: str) -> None:
@@ -196,18 +204,6 @@ def test_what_is_kept_lies_between_the_base_and_the_trained_weights(tiny_bert: s
     for name in moved:
         change = trained[name] - base[name]
         assert torch.allclose(kept[name] - base[name], KEPT * change, atol=1e-6)
-
-
-def test_all_names_of_the_right_term_are_right_but_the_one_that_is_learned(tiny_bert: str) -> None:
-    learner = trainee(tiny_bert, 1)
-    learner._vectors = torch.eye(4, learner.encoder.dimension)
-    words = torch.eye(4, learner.encoder.dimension)[:2]
-    name = Phrase("insomnia", "Insomnia", 0)
-    pts = np.array([learner._pt_ids["Insomnia"]] * 2)
-    own = learner._over_names(words, [name, Phrase("wide awake", "Insomnia")], pts)
-    # The first has three names that count, all as far from it, of which one is right; the second is a name.
-    expected = (math.log(3) + math.log(1 + 2 / (math.exp(1 / TEMPERATURE) + 1))) / 2
-    assert own.item() == pytest.approx(expected, abs=1e-4)
 
 
 def test_the_same_seed_gives_the_same_weights(tiny_bert: str) -> None:

@@ -59,19 +59,19 @@ def test_the_recipe_of_relation_makes_a_release_from_nothing(corpus: Path, tmp_p
     assert (training["objective"], training["before"]["objective"]) == ("cldr", "clner")
 
 
-def test_an_unknown_setting_is_refused_with_those_that_are_known(tmp_path: Path) -> None:
+def test_unknown_settings_and_releases_without_tables_or_terminology_are_refused(
+    tmp_path: Path, tiny: dict[str, Release], monkeypatch: pytest.MonkeyPatch
+) -> None:
     code, said = run("idiom", "--data", tmp_path, "--set", "lrr=1")
     assert code == 2
     assert "no setting 'lrr'; known are base, corpus, language" in said
-
-
-def test_a_release_without_tables_is_not_made_again(
-    tiny: dict[str, Release], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setattr("training.__main__.task_of", lambda name: task_of("idiom"))
     code, said = run("refresh", tiny["summarization"].path, "--data", tmp_path)
     assert code == 2
     assert "a release of summarization has no tables" in said
+    code, said = run("refresh", tiny["ner"].path, "--terms", tmp_path)
+    assert code == 2
+    assert "a release of ner has no terminology" in said
 
 
 @pytest.mark.slow
@@ -80,13 +80,8 @@ def test_the_recipe_of_ner_makes_a_release_from_nothing_and_makes_it_again(
 ) -> None:
     """All its stages, each of one epoch over a few texts."""
     monkeypatch.setattr(ner_release, "gold_texts", lambda *named: gold_texts(*named)[:20])
-    given = [
-        f"base={tiny_models.bert(tmp_path / 'base')}",
-        "limit=5",
-        "epochs=1",
-        "teaching=0.01",
-        "negatives=2",
-    ]
+    base = tiny_models.bert(tmp_path / "base")
+    given = [f"base={base}", "limit=5", "epochs=1", "teaching=0.01", "negatives=2"]
     more = [part for one in given for part in ("--set", one)]
     code, said = run("ner", "--data", corpus, "--output", tmp_path, "--run", tmp_path / "run", *more)
     assert code == 0
@@ -137,14 +132,5 @@ def test_a_release_of_normalization_begins_with_another_and_gets_other_terms(tmp
     code, _ = run("refresh", first.path, "--terms", terms, "--output", tmp_path / "other")
     assert code == 0
     other = release_of(tmp_path / "other", "normalization").manifest
-    assert (other.configuration["terms"], other.configuration["like"], other.scores) == (
-        2 + 2,
-        first.version,
-        [],
-    )
-
-
-def test_only_a_release_of_normalization_gets_other_terms(tiny: dict[str, Release], tmp_path: Path) -> None:
-    code, said = run("refresh", tiny["ner"].path, "--terms", tmp_path)
-    assert code == 2
-    assert "a release of ner has no terminology" in said
+    configuration = other.configuration
+    assert (configuration["terms"], configuration["like"], other.scores) == (2 + 2, first.version, [])

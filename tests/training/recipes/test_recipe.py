@@ -98,9 +98,6 @@ def test_what_is_wrong_with_a_recipe_is_said_in_one_line(
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)
     assert refused.value.exit_code == 2
-
-
-def test_a_file_that_is_not_there_is_no_recipe(folder: Path) -> None:
     with pytest.raises(RecipeError, match=r"none\.toml is no recipe"):
         runs(folder / "none.toml")
 

@@ -33,13 +33,16 @@ TEXT = "Clozapine gave severe rash."
 GOLD = GoldText("ade-1", TEXT, (GoldMention(15, 26, ADE), GoldMention(0, 9, DRUG)), ((1, 0),))
 
 
-def test_a_sentence_has_tags_and_the_last_words_of_its_relations(small: Encoder) -> None:
+def test_a_sentence_has_tags_and_the_last_words_of_what_is_related_or_not(small: Encoder) -> None:
     (example,) = examples([GOLD], small)
     assert example.tags.tolist() == [B_DRUG, 0, B_ADE, I_ADE, 0]
     assert example.pairs.tolist() == [[0, 3]]
     assert example.wrong.tolist() == [[False, *[True] * 4], [True, True, False, False, True]]
     # The tiny BERT spells: nine pieces of the drug, then four of the next word.
     assert example.word_of.tolist()[:13] == [0] * 9 + [1] * 4
+    mentions = (GoldMention(0, 9, DRUG), GoldMention(22, 26, ADE))
+    (plain,) = examples([GoldText("ade-1", TEXT, mentions, ())], small)
+    assert (plain.pairs.tolist(), plain.unrelated.tolist()) == ([], [[0, 3]])
 
 
 def test_pairs_that_a_tagger_found_are_related_where_both_mentions_are_exact(small: Encoder) -> None:
@@ -54,13 +57,9 @@ def test_pairs_that_a_tagger_found_are_related_where_both_mentions_are_exact(sma
     assert not len(alone.unrelated)
 
 
-def test_a_drug_and_an_effect_that_the_corpus_does_not_relate_are_unrelated(small: Encoder) -> None:
-    mentions = (GoldMention(0, 9, DRUG), GoldMention(22, 26, ADE))
-    (example,) = examples([GoldText("ade-1", TEXT, mentions, ())], small)
-    assert (example.pairs.tolist(), example.unrelated.tolist()) == ([], [[0, 3]])
-
-
-def test_drugs_in_sentences_without_an_event_are_not_learnt(small: Encoder) -> None:
+def test_drugs_in_sentences_without_an_event_are_not_learnt_and_those_of_training_known(
+    small: Encoder,
+) -> None:
     lexicon = DrugLexicon({"clozapine": "clozapine"})
     plain = GoldText("neg-1", "Clozapine was given.", ())
     (example,) = examples([plain], small, [lexicon])
@@ -70,9 +69,6 @@ def test_drugs_in_sentences_without_an_event_are_not_learnt(small: Encoder) -> N
     # In a sentence with gold mentions the corpus says which drugs there are.
     (gold,) = examples([GOLD], small, [lexicon])
     assert UNKNOWN not in gold.tags
-
-
-def test_what_is_a_drug_in_training_is_known(small: Encoder) -> None:
     bundled, own = known_drugs([GOLD])
     assert own.generic("clozapine") == "clozapine"
     assert len(own) == 1

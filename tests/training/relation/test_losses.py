@@ -66,16 +66,13 @@ def test_samples_are_a_quarter_of_the_own_tag_and_evenly_of_the_others() -> None
     assert not torch.equal(sampled[0], sampled[1])
 
 
-def test_words_without_a_positive_or_a_negative_are_no_anchors() -> None:
+def test_tags_that_are_told_apart_have_a_small_loss_and_lone_words_none() -> None:
     vectors = torch.randn(3, 4, generator=NUMBERS, requires_grad=True)
     generator = torch.Generator().manual_seed(1)
     alone = word_contrast(vectors, torch.tensor([0, 2, 3]), generator)
     same = word_contrast(vectors, torch.tensor([0, 0, 0]), generator)
     assert float(alone.detach()) == float(same.detach()) == 0.0
     alone.backward()  # type: ignore[no-untyped-call]
-
-
-def test_tags_that_are_told_apart_have_a_small_loss() -> None:
     tags = torch.tensor([0, 0, 0, 2, 2, 2])
     apart = torch.eye(2)[[0, 0, 0, 1, 1, 1]]
     mixed = torch.eye(2)[[0, 1, 0, 1, 0, 1]]
@@ -98,30 +95,24 @@ def test_even_shares_use_all_there_is_and_differ_only_where_something_ran_out(
 DRAWN = torch.Generator().manual_seed(5)
 
 
-def test_a_pairs_graph_is_the_printed_layer() -> None:
+def test_a_pairs_graph_is_the_printed_layer_and_half_a_loop_makes_nodes_alike() -> None:
     graph = PairGraph(4, 0.8)
     nodes = torch.randn(3, 2, 4, generator=DRAWN)
     for row, found in zip(nodes, graph(nodes), strict=True):
         drug, effect = row[0] @ graph.weight, row[1] @ graph.weight
         expected = torch.cat([0.8 * drug + 0.2 * effect, 0.2 * drug + 0.8 * effect]).relu()
         assert torch.allclose(found, expected, atol=1e-6)
+    first, second = PairGraph(4, 0.5)(torch.randn(2, 4, generator=DRAWN)).split(4)
+    assert torch.allclose(first, second)
 
 
-def test_half_a_self_loop_makes_both_nodes_alike() -> None:
-    drug, effect = PairGraph(4, 0.5)(torch.randn(2, 4, generator=DRAWN)).split(4)
-    assert torch.allclose(drug, effect)
-
-
-def test_an_adjacency_is_normalised_by_the_degrees_of_its_nodes() -> None:
+def test_a_sentences_graph_is_the_mean_of_its_nodes_normalised_by_degree() -> None:
     found = degree_normalised(torch.tensor([[0.0, 0, 1], [0, 0, 1], [1, 1, 0]]))
     # Degrees with the loops: 2, 2, 3.
     assert float(found[0, 0]) == pytest.approx(1 / 2)
     assert float(found[2, 2]) == pytest.approx(1 / 3)
     assert float(found[0, 2]) == pytest.approx(6**-0.5)
     assert float(found[0, 1]) == 0
-
-
-def test_a_sentences_graph_is_the_mean_of_its_nodes() -> None:
     graph, nodes = RelationGraph(4), torch.randn(2, 3, 4, generator=DRAWN)
     edges = torch.tensor([[0.0, 1, 0], [1, 0, 1], [0, 1, 0]])
     expected = torch.tanh(degree_normalised(edges) @ nodes[1] @ graph.weight).mean(0)

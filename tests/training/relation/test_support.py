@@ -44,11 +44,13 @@ def clouds(n: int, tags: int = 3) -> tuple[Floats, Numbers]:
     return unit(x.astype(np.float32)), y
 
 
-def test_a_projection_keeps_the_cosines_of_what_lies_in_few_directions() -> None:
+def test_a_projection_keeps_cosines_and_the_first_of_the_best_is_chosen() -> None:
     x = unit((NUMBERS.normal(size=(200, 3)) @ NUMBERS.normal(size=(3, 16))).astype(np.float32))
     projection = fit_projection(x, 3)
     assert projection.shape == (16, 3)
     assert np.allclose(unit(x @ projection) @ unit(x @ projection).T, x @ x.T, atol=1e-2)
+    assert best("k", (7, 3, 9), {7: 0.5, 3: 0.5, 9: 0.4}.__getitem__) == 7
+    assert best("k", (7, 3, 9), {7: 0.5, 3: 0.6, 9: 0.6}.__getitem__) == 3
 
 
 def test_balancing_keeps_every_word_of_a_mention_and_the_words_that_are_near_them() -> None:
@@ -80,11 +82,6 @@ def test_words_that_their_neighbours_outvote_are_not_kept() -> None:
     assert not set(wrong) & set(rows)
     # Of each tag as large a share as it has.
     assert (y[rows] == 0).mean() == pytest.approx((y == 0).mean(), abs=0.05)
-
-
-def test_the_first_of_the_best_is_chosen() -> None:
-    assert best("k", (7, 3, 9), {7: 0.5, 3: 0.5, 9: 0.4}.__getitem__) == 7
-    assert best("k", (7, 3, 9), {7: 0.5, 3: 0.6, 9: 0.6}.__getitem__) == 3
 
 
 def test_the_decoder_finds_the_most_probable_sequence_of_each_sentence() -> None:
@@ -133,17 +130,8 @@ def wide(tiny_bert: str) -> Encoder:
 
 
 TEXT = "Aspirin and clozapine gave rash and severe nausea."
-GOLD = GoldText(
-    "ade-1",
-    TEXT,
-    (
-        GoldMention(0, 7, DRUG),
-        GoldMention(12, 21, DRUG),
-        GoldMention(27, 31, ADE),
-        GoldMention(36, 49, ADE),
-    ),
-    ((0, 2), (1, 2), (1, 3)),
-)
+PLACES = ((0, 7, DRUG), (12, 21, DRUG), (27, 31, ADE), (36, 49, ADE))
+GOLD = GoldText("ade-1", TEXT, tuple(GoldMention(*place) for place in PLACES), ((0, 2), (1, 2), (1, 3)))
 
 
 def test_pairs_are_all_drugs_with_all_effects(wide: Encoder) -> None:

@@ -83,14 +83,10 @@ def test_no_two_kept_questions_have_the_same_text_key(questions: list[str]) -> N
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     (tmp_path / "questions").mkdir()
+    asked = [(f"How is disease{i} treated{i}?", f"Treat {i}?") for i in range(10)]
     rows = [
-        {
-            "id": f"m{i}",
-            "split": "train",
-            "question": f"How is disease{i} treated{i}?",
-            "summary": f"Treat {i}?",
-        }
-        for i in range(10)
+        {"id": f"m{i}", "split": "train", "question": question, "summary": summary}
+        for i, (question, summary) in enumerate(asked)
     ]
     rows.append({"id": "t", "split": "test", "question": "Asked in the test?", "summary": "Test?"})
     rows.append({"id": "l", "split": "train", "question": "ASKED in the test", "summary": "Test?"})
@@ -135,15 +131,7 @@ def test_no_question_of_mediqas_validation_part_is_trained_on(data: Path) -> Non
 DICTIONARY = EntityDictionary(["gout", "Gouts", "rash", "Zoloft", "back pain", "pain"])
 
 
-def test_a_dictionary_has_an_entity_once_and_leaves_out_gold_entities() -> None:
-    assert len(DICTIONARY) == 5
-    assert DICTIONARY.without(["GOUT"]) == ["rash", "Zoloft", "back pain", "pain"]
-    # An entity that contains the gold words, or is contained in them, might be right as well.
-    assert DICTIONARY.without(["pain"]) == ["gout", "rash", "Zoloft"]
-    assert DICTIONARY.without(["severe back pain"]) == ["gout", "rash", "Zoloft"]
-
-
-def test_every_entity_of_a_hard_negative_is_another_one() -> None:
+def test_every_entity_of_a_hard_negative_is_another_one_or_there_is_none() -> None:
     summary = "Can Zoloft cause gout?"
     (entities,) = RECOGNISER.entities([summary])
     negatives = hard_negatives(summary, entities, DICTIONARY, 5, random.Random(1))
@@ -151,14 +139,16 @@ def test_every_entity_of_a_hard_negative_is_another_one() -> None:
     for text in negatives:
         assert text.startswith("Can ") and text.endswith("?") and " cause " in text
         assert not named_in("Zoloft", text) and not named_in("gout", text)
-
-
-def test_a_summary_without_an_entity_or_without_another_to_replace_it_has_no_hard_negative() -> None:
     rng = random.Random(1)
     assert hard_negatives("Is tea fine?", [], DICTIONARY, 5, rng) == []
-    (entities,) = RECOGNISER.entities(["Is gout bad?"])
-    assert hard_negatives("Is gout bad?", entities, EntityDictionary(["gout"]), 5, rng) == []
+    (gout,) = RECOGNISER.entities(["Is gout bad?"])
+    assert hard_negatives("Is gout bad?", gout, EntityDictionary(["gout"]), 5, rng) == []
     # No more than there are.
-    assert hard_negatives("Is gout bad?", entities, EntityDictionary(["gout", "rash"]), 5, rng) == [
+    assert hard_negatives("Is gout bad?", gout, EntityDictionary(["gout", "rash"]), 5, rng) == [
         "Is rash bad?"
     ]
+    assert len(DICTIONARY) == 5
+    assert DICTIONARY.without(["GOUT"]) == ["rash", "Zoloft", "back pain", "pain"]
+    # An entity that contains the gold words, or is contained in them, might be right as well.
+    assert DICTIONARY.without(["pain"]) == ["gout", "rash", "Zoloft"]
+    assert DICTIONARY.without(["severe back pain"]) == ["gout", "rash", "Zoloft"]

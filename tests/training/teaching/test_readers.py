@@ -60,36 +60,41 @@ def surfaces(text: GoldText) -> list[tuple[str, str]]:
     return [(text.text[m.start : m.end], m.label) for m in text.mentions]
 
 
-def test_mentions_are_what_a_text_affirms_and_relations_join_drugs_and_effects(folder: Path) -> None:
+def test_mentions_are_what_a_text_affirms_or_flags_of_the_labels_that_are_asked_for(folder: Path) -> None:
     one, other, third = gold_texts("posts", "train", folder=folder)
     assert one.text == "Zoloft gave me no sleep and zaps, my mum a rash"
     assert surfaces(one) == [("Zoloft", DRUG), ("no sleep", ADE), ("zaps", WITHDRAWAL)]
     assert surfaces(other) == [("advil", DRUG), ("headache", INDICATION)]
     assert (one.relations, other.relations, third.relations) == (((0, 1),), (), ((0, 3), (1, 3), (2, 3)))
     assert [t.id for t in (one, other)] == ["teaching-posts_1-1", "teaching-posts_1-3"]
-
-
-def test_with_candidates_flagged_marks_are_mentions_too(folder: Path) -> None:
-    one, other, _ = gold_texts("posts", "train", candidates=True, folder=folder)
-    assert surfaces(one)[3:] == [("a rash", ADE)]
-    assert surfaces(other) == [("advil", DRUG), ("headache", INDICATION), ("nausea", ADE)]
-    assert one.relations == ((0, 1), (0, 3))
-
-
-def test_other_labels_can_be_left_out(folder: Path) -> None:
+    flagged, relieved, _ = gold_texts("posts", "train", candidates=True, folder=folder)
+    assert surfaces(flagged)[3:] == [("a rash", ADE)]
+    assert surfaces(relieved) == [("advil", DRUG), ("headache", INDICATION), ("nausea", ADE)]
+    assert flagged.relations == ((0, 1), (0, 3))
     texts = gold_texts("posts", "train", labels=(DRUG, ADE), folder=folder)
     assert [label for t in texts for _, label in surfaces(t)] == [DRUG, ADE, DRUG, DRUG, DRUG, DRUG, ADE]
     assert texts[0].relations == ((0, 1),)
-
-
-def test_a_text_has_an_own_event_where_an_effect_is_not_flagged(folder: Path) -> None:
     assert [own_event(m) for _, m in marked_texts("posts", "train", folder)] == [True, False, True]
 
 
-def test_sentences_with_an_acronym_are_read_with_its_long_form(folder: Path) -> None:
+def test_acronyms_questions_phrases_codings_and_idioms_are_read(folder: Path) -> None:
     (context,) = acronym_contexts("train", folder)
     assert context == AcronymContext("RA", "right atrium", "The RA was large.")
     assert acronym_contexts("held_out", folder) == []
+    ((id_, question),) = questions("train", folder)
+    assert (id_, question.question, question.summary) == ("teaching-questions_1-1", "Is it so?", "So?")
+    assert phrases("train", folder) == [GoldCoding("lying awake", "lying awake", "", ("Insomnia",))]
+    first, second = codings("posts", "train", folder)
+    text = "Zoloft gave me no sleep and zaps, my mum a rash"
+    assert first == GoldCoding("no sleep", text, "zoloft", ("Insomnia",))
+    assert (second.mention, second.drug, second.terms) == ("headache", "advil", ("Headache",))
+    (idiom,) = idioms("train", folder)
+    assert idioms("held_out", folder) == []
+    assert (idiom.expression, idiom.gloss) == ("cold feet", "chilly toes")
+    assert idiom.texts() == ["I got cold feet.", "Cold feet again!", "A rug for cold feet."]
+    assert [use.put(meaning) for use, meaning in idiom.figurative] == ["I got afraid.", "Fear again!"]
+    (use,) = idiom.literal
+    assert use.put(idiom.gloss) == "A rug for chilly toes."
 
 
 def test_a_file_is_as_a_whole_in_training_or_held_out(folder: Path) -> None:
@@ -97,25 +102,6 @@ def test_a_file_is_as_a_whole_in_training_or_held_out(folder: Path) -> None:
     parts = [{t.id for t in gold_texts("posts", part, folder=folder)} for part in ("train", "held_out")]
     assert not parts[0] & parts[1]
     assert len(parts[0] | parts[1]) == len(list(batches.lines("posts", None, folder)))
-
-
-def test_about_a_tenth_of_all_names_is_held_out_and_no_name_ever_changes_its_part() -> None:
-    kept = [name for name in (f"posts_{i}.txt" for i in range(2000)) if held_out(name)]
-    assert 150 < len(kept) < 250
-    assert [held_out(name) for name in (TRAIN, HELD_OUT)] == [False, True]
-
-
-def test_questions_and_phrases_are_read_with_their_ids_and_terms(folder: Path) -> None:
-    ((id_, question),) = questions("train", folder)
-    assert (id_, question.question, question.summary) == ("teaching-questions_1-1", "Is it so?", "So?")
-    assert phrases("train", folder) == [GoldCoding("lying awake", "lying awake", "", ("Insomnia",))]
-
-
-def test_marks_with_a_term_are_codings_in_their_sentence(folder: Path) -> None:
-    first, second = codings("posts", "train", folder)
-    text = "Zoloft gave me no sleep and zaps, my mum a rash"
-    assert first == GoldCoding("no sleep", text, "zoloft", ("Insomnia",))
-    assert (second.mention, second.drug, second.terms) == ("headache", "advil", ("Headache",))
 
 
 @pytest.mark.parametrize(
@@ -143,11 +129,17 @@ def test_an_error_names_the_file_and_the_line(
             phrases("train", tmp_path)
 
 
-def test_a_smaller_share_is_a_part_of_a_larger_one() -> None:
+def test_a_share_is_a_part_of_a_larger_one_and_no_name_changes_its_part() -> None:
     texts = [GoldText(str(i), "x", ()) for i in range(40)]
     quarter, half = sample(texts, 0.25, 7), sample(texts, 0.5, 7)
     assert (len(quarter), half[:10]) == (10, quarter)
     assert (sample(texts, 0.0, 7), len(sample(texts, 1.0, 7))) == ([], 40)
+    first = phrases("held_out")
+    first.clear()
+    assert len(phrases("held_out")) > 100
+    kept = [name for name in (f"posts_{i}.txt" for i in range(2000)) if held_out(name)]
+    assert 150 < len(kept) < 250
+    assert [held_out(name) for name in (TRAIN, HELD_OUT)] == [False, True]
 
 
 def test_the_corpus_is_read_in_both_parts() -> None:
@@ -157,22 +149,6 @@ def test_the_corpus_is_read_in_both_parts() -> None:
     assert any(t.relations for t in gold_texts("clinical", "train"))
     assert len(questions("train")) > 100
     assert all((FOLDER / kind).is_dir() for kind in SUFFIX)
-
-
-def test_the_words_of_an_idiom_are_replaced_in_its_sentences(folder: Path) -> None:
-    (idiom,) = idioms("train", folder)
-    assert idioms("held_out", folder) == []
-    assert (idiom.expression, idiom.gloss) == ("cold feet", "chilly toes")
-    assert idiom.texts() == ["I got cold feet.", "Cold feet again!", "A rug for cold feet."]
-    assert [use.put(meaning) for use, meaning in idiom.figurative] == ["I got afraid.", "Fear again!"]
-    (use,) = idiom.literal
-    assert use.put(idiom.gloss) == "A rug for chilly toes."
-
-
-def test_a_list_of_phrases_that_is_changed_changes_no_later_one() -> None:
-    first = phrases("held_out")
-    first.clear()
-    assert len(phrases("held_out")) > 100
 
 
 LINE = (

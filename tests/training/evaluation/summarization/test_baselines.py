@@ -60,17 +60,11 @@ def test_a_template_asks_by_type_about_the_first_entity(text: str, wanted: str) 
     assert template(text, entities) == wanted
 
 
-def test_every_template_has_one_place_and_the_last_takes_all() -> None:
+def test_a_template_takes_the_first_entity_and_a_kind_is_told_by_its_first_words() -> None:
     assert all(question.count("{}") == 1 for _, question in CUES)
     assert CUES[-1][0] == ""
-
-
-def test_a_template_takes_the_first_of_several() -> None:
     found = template("treat", [Entity(0, 1, "one", True), Entity(2, 3, "two", True)])
     assert found == "What are the treatments for one?"
-
-
-def test_a_kind_of_question_is_told_by_its_first_words() -> None:
     answers = ["What are the treatments for gout?", "Is tea", "Is tea?", "What are the causes of gout?"]
     references = ["what ARE the treatments, for tea?", "Is tea fine", "is tea", "What causes gout?"]
     assert beginnings(answers, references).tolist() == [[1], [0], [1], [0]]

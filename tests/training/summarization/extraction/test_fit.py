@@ -13,18 +13,9 @@ def test_the_feature_that_tells_the_better_candidate_gets_the_weight() -> None:
     assert weights["good"] > 1
     assert weights["constant"] == 0
     assert abs(weights["noise"]) < 0.01
-
-
-def test_the_same_candidates_give_the_same_weights() -> None:
-    groups = [Group([[1, 2], [0, 1], [3, 1]], [0.3, 0.1, 0.9])]
-    assert fit(groups, ("a", "b"), 0.2) == fit(groups, ("a", "b"), 0.2)
-
-
-def test_equal_values_teach_nothing() -> None:
-    weights = fit([Group([[1], [0]], [0.5, 0.5])], ("a",), 0.1)
-    assert weights["a"] == pytest.approx(0, abs=1e-6)
-
-
-def test_texts_with_one_candidate_are_refused() -> None:
+    others = [Group([[1, 2], [0, 1], [3, 1]], [0.3, 0.1, 0.9])]
+    assert fit(others, ("a", "b"), 0.2) == fit(others, ("a", "b"), 0.2)
+    equal = fit([Group([[1], [0]], [0.5, 0.5])], ("a",), 0.1)
+    assert equal["a"] == pytest.approx(0, abs=1e-6)
     with pytest.raises(ValueError, match="two candidates"):
         fit([Group([[1.0]], [1.0])], ("a",), 0.1)

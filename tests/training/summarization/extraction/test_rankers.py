@@ -41,7 +41,7 @@ def extractor(mini: Encoder) -> Extractor:
     return Extractor(mini, LEXICONS, rankers, weights.thresholds)
 
 
-def test_what_is_in_the_written_questions_is_learnt(extractor: Extractor) -> None:
+def test_what_is_in_the_written_questions_is_learnt_and_holds_for_another(extractor: Extractor) -> None:
     answers = [short.text for short in extractor.extract([p.question for p in PAIRS])]
     for answer, medicine, question in zip(
         answers,
@@ -50,19 +50,20 @@ def test_what_is_in_the_written_questions_is_learnt(extractor: Extractor) -> Non
         strict=True,
     ):
         assert medicine in answer and question in answer
-
-
-def test_it_holds_for_another_message(extractor: Extractor) -> None:
     (short,) = extractor.extract(["My gout is back. Is it safe to take daily? My son bought me Advil."])
     assert "is it safe to take daily?" in short.text.lower()
     assert "Advil" in short.text
 
 
-def test_texts_without_a_choice_are_refused(mini: Encoder) -> None:
+def test_texts_without_a_choice_or_a_word_of_their_message_are_refused(mini: Encoder) -> None:
     pairs = [Pair(str(i), f"Is Zoloft {i} safe?", "Is Zoloft safe?") for i in range(2)]
     read = with_key_words(messages(mini, LEXICONS, [p.question for p in pairs]), pairs)
     with pytest.raises(ValueError, match="two candidates"):
         train(mini, LEXICONS.drugs, pairs, read)
+    strange = [Pair(str(i), "Is Zoloft safe?", "What now, please?") for i in range(3)]
+    unread = messages(mini, LEXICONS, [p.question for p in strange])
+    with pytest.raises(ValueError, match="key words: too few"):
+        with_key_words(unread, strange)
 
 
 def test_key_words_of_a_message_are_by_a_regression_over_the_others(mini: Encoder) -> None:
@@ -73,10 +74,3 @@ def test_key_words_of_a_message_are_by_a_regression_over_the_others(mini: Encode
     first = with_key_words(read[:4], PAIRS[:4])
     # Of five messages each is a fold, so that the fifth is judged by what the other four teach.
     assert found.messages[4].keys == keyed(read[4], first.model).keys
-
-
-def test_short_questions_without_a_word_of_their_message_are_refused(mini: Encoder) -> None:
-    pairs = [Pair(str(i), "Is Zoloft safe?", "What now, please?") for i in range(3)]
-    read = messages(mini, LEXICONS, [p.question for p in pairs])
-    with pytest.raises(ValueError, match="key words: too few"):
-        with_key_words(read, pairs)
