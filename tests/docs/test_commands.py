@@ -129,7 +129,7 @@ def test_every_program_that_a_page_names_exists(path: Path) -> None:
 
 def test_every_task_has_a_training_command_and_the_page_names_the_programs_of_figures() -> None:
     named = _named_programs(ROOT / "docs/train.md")
-    assert {f"benchmarks.{task}.folds" for task in ("ner", "relation")} <= set(named)
+    assert "benchmarks.folds" in named
     modules = {c.words[2] for c in COMMANDS if c.words[:2] == ("python", "-m")}
     tasks = {path.parent.name for path in (ROOT / "training").glob("*/__main__.py")}
     assert {f"training.{task}" for task in tasks} <= modules

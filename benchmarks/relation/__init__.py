@@ -1,1 +1,0 @@
-"""Measurements of the relation stage: scores over folds."""
