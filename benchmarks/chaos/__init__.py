@@ -1,1 +1,1 @@
-"""The pipeline under kills, changes of release and faults: records lost, mixed up, out of order."""
+"""The pipeline under kills and changes of release: records lost, mixed up, out of order."""

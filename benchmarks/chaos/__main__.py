@@ -2,17 +2,15 @@
 
 Two workers of the tagging stage run on a real Apache Kafka. In each round records are sent while, at random
 moments, a worker or the broker is killed, workers are stopped, added and removed, a worker is suspended
-beyond its session, and releases are announced. The soak (`--soak`, over tiny models) adds hostile records,
-aborted transactions, outages of the store and models that hang. Workers that end are started again, as a
-supervisor does. Every text names a drug for which each release has another nonproprietary name, so an output
-shows which model made it, whatever version it states. The seed is printed; `--only N` repeats round N of it.
+beyond its session, and releases are announced. Workers that end are started again, as a supervisor does.
+Every text names a drug for which each release has another nonproprietary name, so an output shows which model
+made it, whatever version it states. The seed is printed; `--only N` repeats round N of it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import math
 import random
 import signal
 import tempfile
@@ -20,21 +18,13 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from benchmarks.chaos.disturbances import (
-    ABORTED,
-    abort_transaction,
-    hang_soon,
-    letters,
-    send_hostile,
-    store_away,
-)
 from benchmarks.chaos.records import SINK, Record, Result, SinkReader, count_errors, make_records, send
 from benchmarks.chaos.workers import Workers
 from benchmarks.machine import print_and_write, provenance
@@ -43,17 +33,11 @@ from streams.rollout.announcing import announce
 from streams.settings import Settings
 from tests.integration import processes
 from tests.integration.kafka_server import LocalKafka, own_kafka
-from tests.models.tiny import bert as tiny_bert
-from tests.tiny_releases import tiny_release
 from tests.variants import marked
 from training.common.program_help import run_program
 
 SUSPEND = "suspend worker"
 ACTIONS = ("kill worker", "kill broker", "stop worker", "add worker", "remove worker", "announce", SUSPEND)
-HOSTILE, ABORT, OUTAGE, HANG = "hostile records", "abort transaction", "store outage", "hang model"
-SOAK = (*ACTIONS, HOSTILE, ABORT, OUTAGE, HANG)
-#: Seconds after which a worker whose model hangs ends.
-DEADLINE = 20
 #: Seconds of the workers' sessions, and of a suspension.
 SESSION, SUSPENDED = 6, 9.0
 #: Seconds until every record of a round must have come out.
@@ -89,7 +73,6 @@ class Chaos:
             "PV_BATCH": str(plan.batch),
             # Two workers share a few processors: more threads would wait for each other.
             "PV_THREADS": "1",
-            "PV_INFERENCE_DEADLINE": str(DEADLINE),
         }
         self.env = processes.environment(kafka.bootstrap, 0, **settings)
         self.settings = Settings(broker=f"kafka://{kafka.bootstrap}", store=settings["PV_STORE"])
@@ -98,7 +81,6 @@ class Chaos:
         self.live: Release | None = None
         self.workers = Workers(self.env, logs, forked=plan.forked)
         self._sink = SinkReader(kafka.bootstrap)
-        self._hostile: set[bytes] = set()
 
     def announce(self, rng: random.Random) -> None:
         """Publishes another release than the live one."""
@@ -122,7 +104,7 @@ class Chaos:
         self._disturb(rng, result)
         self.workers.restore()
         sender.join(ROUND_SECONDS)
-        outputs = self._collect(number, set(records), result)
+        outputs = self._collect(number, set(records))
         result.restarted, self.workers.restarted = self.workers.restarted, 0
         count_errors(result, records, outputs, self.marks)
         result.seconds = round(time.monotonic() - started, 1)
@@ -155,18 +137,6 @@ class Chaos:
             case "announce":
                 self.announce(rng)
                 result.published += 1
-            case "hostile records":
-                sent = send_hostile(self.kafka.bootstrap, result.number, rng)
-                self._hostile |= sent
-                result.hostile += len(sent)
-            case "abort transaction":
-                abort_transaction(self.kafka.bootstrap)
-                result.aborted += 1
-            case "store outage":
-                with store_away(Path(self.settings.store)):
-                    self._replace(signal.SIGKILL, rng)
-                    time.sleep(rng.uniform(5, 15))
-                result.outages += 1
             case _:
                 self._perform_on_workers(action, rng, result)
 
@@ -183,9 +153,6 @@ class Chaos:
             case "remove worker":
                 if len(workers) > 1:
                     workers.end(signal.SIGTERM, workers.choose(rng))
-            case "hang model":
-                workers.add(hang_soon)
-                result.hung += 1
             case _:
                 workers.suspend(workers.choose(rng), SUSPENDED)
                 result.suspended += 1
@@ -195,10 +162,8 @@ class Chaos:
         self.workers.end(how, self.workers.choose(rng))
         self.workers.add()
 
-    def _collect(self, number: int, expected: set[Record], result: Result) -> list[dict[str, Any]]:
-        """The round's outputs in the order of their partitions, once all are there and no more arrive. Counts
-        the hostile records that are not accounted for, and outputs of aborted transactions.
-        """
+    def _collect(self, number: int, expected: set[Record]) -> list[dict[str, Any]]:
+        """The round's outputs in the order of their partitions, once all are there and no more arrive."""
         outputs: list[dict[str, Any]] = []
         seen: set[Record] = set()
         deadline = time.monotonic() + ROUND_SECONDS
@@ -206,26 +171,16 @@ class Chaos:
         while time.monotonic() < deadline and quiet < QUIET_SECONDS:
             self.workers.supervise()
             read = asyncio.run(self._sink.read_new())
-            result.aborted_read += sum(r["id"] == ABORTED for r in read)
             new = [r for r in read if r["id"].startswith(f"{number}-")]
             outputs += new
             seen |= {(r["id"], r["text"]) for r in new}
-            self._hostile -= self._sink.deleted
-            if self._hostile:
-                self._hostile -= letters(self.kafka.bootstrap)
-            quiet = quiet + 1 if expected <= seen and not new and not self._hostile else 0
+            quiet = quiet + 1 if expected <= seen and not new else 0
             time.sleep(1)
-        result.unaccounted, self._hostile = len(self._hostile), set()
         return outputs
 
 
-def run(
-    kafka: LocalKafka, rounds: Sequence[int], plan: Plan, folder: Path, logs: Path, minutes: float = math.inf
-) -> list[Result]:
-    """Runs the rounds with these numbers on two workers; stops after the first round with an error, and
-    begins none after `minutes`.
-    """
-    end = time.monotonic() + 60 * minutes
+def run(kafka: LocalKafka, rounds: Sequence[int], plan: Plan, folder: Path, logs: Path) -> list[Result]:
+    """Runs the rounds with these numbers on two workers; stops after the first round with an error."""
     with ExitStack() as stack:
         chaos = Chaos(kafka, plan, folder, logs)
         stack.callback(chaos.workers.close)
@@ -235,7 +190,7 @@ def run(
         for number in rounds:
             results.append(chaos.round(number))
             print(json.dumps(asdict(results[-1])), flush=True)
-            if not results[-1].sound or time.monotonic() > end:
+            if not results[-1].sound:
                 break
         return results
 
@@ -244,11 +199,9 @@ def main(
     rounds: Annotated[int, typer.Option(help="number of rounds")] = 20,
     seed: Annotated[int | None, typer.Option(help="seed; by default a random one, which is printed")] = None,
     records: Annotated[int, typer.Option(help="number of records in each round")] = 1000,
-    actions: Annotated[int, typer.Option(min=0, max=len(SOAK), help="number of actions in each round")] = 4,
-    soak: Annotated[
-        bool, typer.Option(help="also hostile records, aborted transactions, outages and hangs")
-    ] = False,
-    minutes: Annotated[float, typer.Option(help="minutes after which no further round begins")] = math.inf,
+    actions: Annotated[
+        int, typer.Option(min=0, max=len(ACTIONS), help="number of actions in each round")
+    ] = 4,
     only: Annotated[int | None, typer.Option(help="repeat only the round with this number")] = None,
     logs: Annotated[Path | None, typer.Option(help="folder for the logs of the workers")] = None,
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
@@ -259,15 +212,11 @@ def main(
     plan = Plan(seed=seed, records=records, actions=actions)
     with tempfile.TemporaryDirectory(prefix="chaos-") as folder:
         numbers = range(rounds) if only is None else [only]
-        if soak:
-            tiny = tiny_release("ner", tiny_bert(Path(folder)), Path(folder) / "tiny")
-            plan = replace(plan, chosen_from=SOAK, batch=4, original=tiny, forked=True)
         with own_kafka() as kafka:
-            results = run(kafka, numbers, plan, Path(folder), logs or Path(folder), minutes)
+            results = run(kafka, numbers, plan, Path(folder), logs or Path(folder))
     names = (
-        "records", "kills", "suspended", "published", "hostile", "aborted", "outages", "hung", "restarted",
-        "missing", "unaccounted", "aborted_read", "mixed", "stale", "out_of_order", "repeated",
-        "repeated_otherwise", "again_after_reload",
+        "records", "kills", "suspended", "published", "restarted", "missing", "mixed", "stale",
+        "out_of_order", "repeated", "repeated_otherwise", "again_after_reload",
     )  # fmt: skip
     figures = {
         "rounds": len(results),

@@ -32,8 +32,8 @@ Record = tuple[str, str]
 
 @dataclass(slots=True)
 class Result:
-    """The counts of one round; `missing`, `mixed`, `stale`, `repeated_otherwise`, `unaccounted` and
-    `aborted_read` must be 0, and without a suspension `out_of_order` too.
+    """The counts of one round; `missing`, `mixed`, `stale` and `repeated_otherwise` must be 0, and
+    without a suspension `out_of_order` too.
     """
 
     number: int
@@ -42,14 +42,6 @@ class Result:
     kills: int = 0
     suspended: int = 0
     published: int = 0
-    hostile: int = 0
-    """Hostile records that must become dead letters or deletions."""
-    aborted: int = 0
-    """Aborted transactions."""
-    outages: int = 0
-    """Of the store, during which a worker was killed and another started."""
-    hung: int = 0
-    """Workers whose model hung."""
     restarted: int = 0
     """Workers that ended by themselves and were replaced by the supervisor."""
     missing: int = 0
@@ -65,18 +57,13 @@ class Result:
     """Outputs with the record id of an earlier output and other bytes."""
     again_after_reload: int = 0
     """Outputs of the same record by another release, with another record id."""
-    unaccounted: int = 0
-    """Hostile records that are neither a dead letter nor a deletion in the sink."""
-    aborted_read: int = 0
-    """Outputs of records of aborted transactions."""
     seconds: float = 0.0
 
     @property
     def sound(self) -> bool:
         # A worker may be suspended between checking that it owns its partitions and sending.
         out_of_order = self.out_of_order and not self.suspended
-        lost = self.missing or self.unaccounted or self.aborted_read
-        return not (lost or self.mixed or self.stale or self.repeated_otherwise or out_of_order)
+        return not (self.missing or self.mixed or self.stale or self.repeated_otherwise or out_of_order)
 
 
 def make_records(rng: random.Random, number: int, n: int) -> list[Record]:
@@ -120,8 +107,6 @@ class SinkReader:
     def __init__(self, bootstrap: str) -> None:
         self._bootstrap = bootstrap
         self._positions: dict[TopicPartition, int] = {}
-        self.deleted: set[bytes] = set()
-        """The keys of all deletions read so far."""
 
     async def read_new(self) -> list[dict[str, Any]]:
         consumer = AIOKafkaConsumer(bootstrap_servers=self._bootstrap, group_id=None)
@@ -135,8 +120,7 @@ class SinkReader:
                 consumer.seek(tp, self._positions.get(tp, 0))
                 while await consumer.position(tp) < ends[tp]:
                     for messages in (await consumer.getmany(tp, timeout_ms=1000)).values():
-                        outputs += [orjson.loads(m.value) for m in messages if m.value is not None]
-                        self.deleted |= {m.key for m in messages if m.value is None}
+                        outputs += [orjson.loads(m.value) for m in messages]
                 self._positions[tp] = await consumer.position(tp)
             return outputs
         finally:

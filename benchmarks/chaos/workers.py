@@ -5,11 +5,9 @@ from __future__ import annotations
 import random
 import signal
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from tests.integration import processes
-from tests.integration.fork_server import ForkedProcess
 
 WORKERS = 2
 #: Seconds that a worker may take to end after SIGTERM.
@@ -34,18 +32,13 @@ class Workers:
     def __len__(self) -> int:
         return len(self._processes)
 
-    def add(self, before: Callable[[], None] | None = None) -> None:
-        """Starts a worker, with `before` in a process that calls it first; its output goes to its own log."""
+    def add(self) -> None:
+        """Starts a worker; its output goes to its own log."""
         port = processes.free_port()
         self._started += 1
         log = self._logs / f"worker-{self._started}.log"
         env = self._env | {"PV_HTTP_PORT": str(port)}
-        command = ("worker", "--stage", "ner")
-        worker: processes.Running = (
-            processes.started(*command, env=env, log=log, forked=self._forked)
-            if before is None
-            else ForkedProcess(command, env, log, log, before)
-        )
+        worker = processes.started("worker", "--stage", "ner", env=env, log=log, forked=self._forked)
         self._processes.append(worker)
         self._ports[worker.pid] = port
 
@@ -99,9 +92,7 @@ class Workers:
         return rng.choice(ready or range(len(self._processes)))
 
     def wait_ready(self) -> None:
-        """Waits until exactly WORKERS run and are ready. A worker of the last round whose model hangs may end
-        meanwhile, and is replaced too.
-        """
+        """Waits until exactly WORKERS run and are ready; one that ends meanwhile is replaced."""
         processes.wait_until(self._are_ready, "all workers are ready", READY_SECONDS)
 
     def _are_ready(self) -> bool:

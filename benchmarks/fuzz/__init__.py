@@ -1,1 +1,1 @@
-"""Fuzzed records through the stages, with and without a broker: each must come out exactly one way."""
+"""Fuzzed records through the stages: each must come out exactly one way."""

@@ -1,1 +1,1 @@
-"""Live sources and the intake: losses under faults and kills, speed, reposts."""
+"""Live sources and the intake: losses under faults and kills."""

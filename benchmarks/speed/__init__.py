@@ -1,1 +1,1 @@
-"""The speed of the pipeline, compared with the encoder alone and a bare loop."""
+"""The speed of the stages and of the whole pipeline."""

@@ -1,12 +1,10 @@
-"""All measurements of speed: encoder, stages, process, brokers, latency, framework, growth of a backlog.
+"""How many records a second do the stages and the whole pipeline process, and how long does a record take?
 
-Each part measures its variants in turn and gives medians, ratios, processor seconds and wall-clock seconds;
-on a busy machine compare the processor seconds. With `--json` every part writes a file into that folder.
+On a busy machine compare the processor seconds. With `--json` every part writes a file into that folder.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import time
@@ -21,8 +19,9 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.machine import provenance
-from benchmarks.speed import brokers, encoder, framework, process
+from benchmarks.speed import brokers
 from benchmarks.speed.setup import FULL, QUICK, Setup
+from benchmarks.speed.stages import stages
 from streams.settings import Settings
 from tests.integration import processes
 from tests.integration.kafka_server import KafkaUnavailable, own_kafka
@@ -54,21 +53,15 @@ class Run:
             return brokers.throughput(self.setup, None)
         return brokers.throughput(self.setup, kafka)
 
-    def backlog(self) -> dict[str, Any]:
-        return asyncio.run(framework.backlog(self.kafka, self.amount.backlogs, self.amount.repeats))
-
-    def framework(self) -> dict[str, Any]:
-        return asyncio.run(framework.compared(self.kafka, self.amount.empty_records, self.amount.repeats))
+    def latency(self) -> dict[str, Any]:
+        kafka = self.kafka  # before the models, which take longer
+        return brokers.latency(self.setup, kafka)
 
 
 PARTS: dict[str, Callable[[Run], dict[str, Any]]] = {
-    "roofline": lambda run: encoder.roofline(run.setup),
-    "stages": lambda run: encoder.stages(run.setup),
-    "process": lambda run: process.process(run.setup),
+    "stages": lambda run: stages(run.setup),
     "brokers": Run.throughput,
-    "latency": lambda run: brokers.latency(run.setup, run.kafka),
-    "framework": Run.framework,
-    "backlog": Run.backlog,
+    "latency": Run.latency,
 }
 
 
@@ -116,7 +109,6 @@ def main(
         raise typer.BadParameter(f"unknown parts {sorted(unknown)}; there are {', '.join(PARTS)}")
     if result is not None:
         result.mkdir(parents=True, exist_ok=True)
-    # In the order of PARTS: the framework leaves records behind that the pipeline would read.
     for name, figures in measured([name for name in PARTS if name in names], data, quick):
         Console().print(table(name, figures))
         if result is not None and "left_out" not in figures:

@@ -20,7 +20,7 @@ import orjson
 from aiokafka import AIOKafkaProducer
 
 from benchmarks.speed.setup import Setup
-from benchmarks.speed.timing import Timed
+from benchmarks.speed.timing import Timed, median
 from streams.agents.pipeline import FINAL_TOPICS, STAGES
 from streams.broker.consumer import kafka_consumer, running_client
 from streams.broker.embedded import EmbeddedBroker
@@ -115,7 +115,7 @@ def throughput(setup: Setup, kafka: str | None) -> dict[str, Any]:
         with EmbeddedBroker() if name == "embedded broker" else nullcontext() as broker:
             bootstrap = broker.bootstrap if broker else str(kafka)
             runs = asyncio.run(_runs(setup, bootstrap))
-        wall, cpu = (statistics.median(column) for column in zip(*runs, strict=True))
+        wall, cpu = median(runs)
         rows[name] = {
             "records_per_second": round(setup.records / wall, 1),
             "cpu_ms_a_record": round(1000 * cpu / setup.records, 2),

@@ -30,22 +30,13 @@ class Amount:
     records: dict[str, int]
     """Lines of each input topic."""
     repeats: int
-    empty_records: int
-    """Records through the empty stage."""
-    backlogs: tuple[int, ...]
-    """Records that wait when the empty stage begins."""
     seconds: float
     """Seconds of each load in the measurement of latencies."""
 
 
-FULL = Amount(
-    records={"posts": 192, "sentences": 192, "questions": 32}, repeats=3, empty_records=8000, seconds=40.0,
-    backlogs=(1000, 10_000, 100_000),
-)  # fmt: skip
-QUICK = Amount(
-    records={"posts": 12, "sentences": 12, "questions": 2}, repeats=1, empty_records=500, seconds=4.0,
-    backlogs=(500, 1000),
-)  # fmt: skip
+FULL = Amount(records={"posts": 192, "sentences": 192, "questions": 32}, repeats=3, seconds=40.0)
+#: Shows that every part runs.
+QUICK = Amount(records={"posts": 12, "sentences": 12, "questions": 2}, repeats=1, seconds=4.0)
 
 
 def inputs(data: Path, limits: dict[str, int]) -> dict[str, list[bytes]]:
@@ -71,10 +62,6 @@ class Setup:
     @property
     def records(self) -> int:
         return sum(map(len, self.lines.values()))
-
-    @property
-    def texts(self) -> list[str]:
-        return [r.text for topic in self.lines for r in self.before[topic, stages_from(topic)[0].name]]
 
     @property
     def number_format(self) -> str:

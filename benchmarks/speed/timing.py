@@ -1,10 +1,10 @@
-"""Times several variants in turn, so that a busy machine disturbs all of them alike."""
+"""Wall-clock and processor seconds of work in several threads."""
 
 from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -24,15 +24,8 @@ def timed(work: Callable[[], Any]) -> Timed:
     return Timed(time.perf_counter() - wall, time.process_time() - cpu)
 
 
-def by_turns(forms: Mapping[str, Callable[[], Any]], repeats: int) -> dict[str, Timed]:
-    """Medians of each variant after one warm-up run of each; every other round is in reverse order."""
-    taken: dict[str, list[Timed]] = {name: [] for name in forms}
-    for i in range(-1, repeats):
-        for name in list(forms)[:: 1 if i % 2 else -1]:
-            one = timed(forms[name])
-            if i >= 0:
-                taken[name].append(one)
-    return {name: Timed(*map(statistics.median, zip(*own, strict=True))) for name, own in taken.items()}
+def median(taken: Sequence[Timed]) -> Timed:
+    return Timed(*map(statistics.median, zip(*taken, strict=True)))
 
 
 def side_by_side(calls: Sequence[Callable[[], Any]], workers: int, threads: int = 1) -> list[Any]:

@@ -9,7 +9,6 @@ from unittest import mock
 
 import pytest
 
-from benchmarks.chaos.disturbances import store_away
 from benchmarks.chaos.records import EDITIONS, Result, count_errors, make_records
 from benchmarks.chaos.workers import Workers
 from tests.integration import processes
@@ -42,14 +41,6 @@ def test_the_editions_of_a_report_are_sent_in_order() -> None:
     assert all(MARKER in text for _, text in records)
 
 
-@pytest.mark.parametrize("error", ["unaccounted", "aborted_read"])
-def test_a_round_with_a_lost_hostile_record_or_one_of_an_aborted_transaction_is_not_sound(error: str) -> None:
-    result = Result(0, 2)
-    assert result.sound
-    setattr(result, error, 1)
-    assert not result.sound
-
-
 def test_a_worker_that_ends_before_it_is_ready_is_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -65,15 +56,6 @@ def test_a_worker_that_ends_before_it_is_ready_is_replaced(
     workers = Workers({}, tmp_path)
     workers.wait_ready()
     assert (len(workers), len(made), workers.restarted) == (2, 3, 1)
-
-
-def test_the_store_is_back_after_an_outage_whatever_happens(tmp_path: Path) -> None:
-    store = tmp_path / "store"
-    store.mkdir()
-    with pytest.raises(InterruptedError), store_away(store):
-        assert not store.exists()
-        raise InterruptedError
-    assert store.is_dir()
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import statistics
 import subprocess
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -18,7 +19,6 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from benchmarks.chaos import __main__ as chaos
-from benchmarks.operation import reload
 from models import terminology
 from models.normalization import patient_phrases
 from models.normalization.model import PHRASE_VECTORS, PHRASES, TAUGHT, TAUGHT_VECTORS
@@ -27,12 +27,13 @@ from models.releases.remote import deliver
 from models.releases.store import bundled
 from streams.records import Announcement
 from streams.rollout import announcements
+from streams.rollout.announcing import announce
 from streams.rollout.shadow import is_chosen
 from tests.integration import processes
 from tests.integration.kafka_server import LocalKafka
 from tests.integration.site import SAMPLES, Site, stop
 from tests.tiny_releases import DRUGS, tiny_release
-from tests.variants import noisy_head, rebuilt, spoiled
+from tests.variants import MARKER, marked, noisy_head, rebuilt, spoiled
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
@@ -71,14 +72,28 @@ def test_kills_stops_and_publications_lose_nothing_and_mix_nothing(
     assert sum(r.kills for r in results) > 0
 
 
-def test_records_flow_while_models_are_swapped(kafka: LocalKafka, tmp_path: Path) -> None:
-    plan = reload.Plan(swaps=10, pause=0.2, share=0.6, quiet=2, burst=100, forked=True)
-    figures = reload.run(kafka, plan, tmp_path)
-    print(asdict(figures))
-    assert (figures.lost, figures.mixed, figures.repeated) == (0, 0, 0)
-    assert figures.swaps == 10
-    # A model that stays in memory would be 90 MB a swap; the exact figure is the benchmark's.
-    assert figures.memory_bytes_per_swap < 20e6
+def test_records_flow_while_models_are_swapped(site: Site) -> None:
+    releases = [marked(site.folder / "made", f"mark-{name}") for name in "ab"]
+    marks = {r.version: f"mark-{name}" for r, name in zip(releases, "ab", strict=True)}
+    memory: list[float] = []
+    text = f"zoloft made me dizzy\n\n{MARKER}"
+    records = [(f"r{i}".encode(), orjson.dumps({"id": f"r{i}", "text": text})) for i in range(300)]
+    with site.running("worker", "--stage", "ner"):
+        site.wait_ready()
+        for i in range(11):
+            # The records of the swap before are in work meanwhile; none comes before the first one.
+            asyncio.run(announce(releases[i % 2].path, site.settings, None, force=True))
+            site.wait_live("ner", releases[i % 2].version)
+            memory.append(site.metric("process_resident_memory_bytes"))
+            site.produce("posts", records[30 * i : 30 * i + 30])
+        site.wait_count(len(records), "mentions")
+    found = site.records("mentions")
+    assert sorted(r["id"] for r in found) == sorted(f"r{i}" for i in range(300)), "lost or repeated"
+    for record in found:
+        names = {m["generic"] for m in record["mentions"] if m["text"].lower() == MARKER}
+        assert names == {marks[record["releases"]["ner"]]}
+    # A model that stays in memory would be 90 MB a swap.
+    assert statistics.linear_regression(range(6), memory[5:]).slope < 20e6, memory
 
 
 def test_a_release_is_announced_shadowed_and_rolled_back(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
-from benchmarks.sources.duplicates import EDITS, copies, measure, real_posts
-from streams.intake.duplicates import _DAY, Window
+from streams.intake.duplicates import _DAY, SHORTEST, Window
+from streams.intake.masking import mask, unmasked_parts
 from streams.intake.minhash import HEAD, PLACES, plain, signatures
+from training.teaching.readers import marked_texts
 
 POST = "Third week on lexapro and I keep yawning in every single meeting, my boss thinks that I hate him"
 OTHER = "Lexapro made me gain ten pounds in two months although I eat less than I ever did before it"
@@ -115,10 +119,41 @@ def test_equal_places_of_signatures_estimate_the_similarity_of_the_shingles() ->
     assert plain("RT @bob: Héllo, wörld! 😴") == "héllo wörld"
 
 
+def typo(text: str, rng: random.Random) -> str:
+    """One wrong, missing, doubled or exchanged letter in about each 60 characters."""
+    for _ in range(1 + len(text) // 60):
+        i = rng.randrange(len(text) - 1)
+        a, b = text[i], text[i + 1]
+        text = text[:i] + rng.choice(["x" + b, b, a + a + b, b + a]) + text[i + 2 :]
+    return text
+
+
+#: What reposting does to a text; old retweets were cut to 140 characters.
+EDITS: dict[str, Callable[[str, random.Random], str]] = {
+    "RT": lambda text, rng: f"RT @user{rng.randrange(999)}: {text}",
+    "truncation": lambda text, rng: text[: min(140, int(len(text) * 0.8))] + "…",
+    "emoji": lambda text, rng: text.replace(" ", " 😭 ", rng.randint(1, 4)),
+    "URL": lambda text, rng: f"{text} https://t.co/{rng.randrange(10**10)}",
+    "typo": typo,
+    "RT, emoji and URL": lambda text, rng: f"RT @user7: {text.replace(' ', ' 😂 ', 2)} https://t.co/0",
+}
+
+
 def test_reposts_of_real_posts_are_found_and_other_posts_are_not() -> None:
-    """A part of benchmarks/sources/duplicates.py."""
-    posts = real_posts(None)[:400]
-    figures = measure(posts, copies(posts), 0.5)
-    assert len(EDITS) == 6
-    assert figures["precision"] >= 0.98
-    assert min(value for name, value in figures.items() if name.startswith("recall")) >= 0.97
+    texts = {plain(marked.text): marked.text for _, marked in marked_texts("posts", "train")}
+    posts = [text for key, text in texts.items() if len(key) >= SHORTEST][:400]
+    rng, window = random.Random(20), Window(1000, 7)
+
+    def first(id_: str, text: str) -> str | None:
+        return window.first(id_, unmasked_parts(*mask(text)), 0.0)[0]
+
+    originals = [i for i, post in enumerate(posts) if first(str(i), post) is None]
+    wrong = len(posts) - len(originals)
+    right = 0
+    for name, edit in EDITS.items():
+        found = [(str(i), first(f"{name}{i}", edit(posts[i], rng))) for i in originals]
+        hits = sum(id_ == copied for id_, copied in found)
+        assert hits >= 0.97 * len(originals), name
+        wrong += sum(copied not in (id_, None) for id_, copied in found)
+        right += hits
+    assert right >= 0.98 * (right + wrong)
