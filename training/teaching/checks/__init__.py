@@ -1,1 +1,1 @@
-"""The checks of the teaching corpus, and how new files are taken into it."""
+"""The checks of the teaching corpus."""

@@ -15,7 +15,7 @@ from models.drugs import DrugLexicon
 from models.text import words
 from training.common import long_forms
 from training.teaching import batches
-from training.teaching.batches import FOLDER, SUFFIX, AcronymContext, Idiom, Kind, Line, Phrase, Question
+from training.teaching.batches import FOLDER, SUFFIX, AcronymContext, Idiom, Line, Phrase, Question
 from training.teaching.checks import evaluation_texts
 from training.teaching.checks.near_duplicates import LONG, PHRASE, SHORT, Index, Shingles, normalised
 from training.teaching.checks.personal import personal_data
@@ -43,32 +43,21 @@ class Corpus:
     acronyms: dict[Line, AcronymContext] = field(default_factory=dict)
     idioms: dict[Line, Idiom] = field(default_factory=dict)
     unreadable: list[Finding] = field(default_factory=list)
-    new: str | None = None
-    """name of a file that is to be taken in"""
 
     def texts(self) -> list[tuple[Line, str]]:
-        """Posts, clinical sentences, questions, and sentences with an acronym or an idiom, without markup;
-        those of the new file last.
-        """
-        every = [
+        """Posts, clinical sentences, questions, and sentences with an acronym or an idiom, without markup."""
+        return [
             *((line, m.text) for line, m in self.marked.items()),
             *((line, q.question) for line, q in self.questions.items()),
             *((line, a.text) for line, a in self.acronyms.items()),
             *((line, text) for line, i in self.idioms.items() for text in i.texts()),
         ]
-        return sorted(every, key=lambda row: row[0].file == self.new)
 
 
-def read(folder: Path = FOLDER, new: Path | None = None) -> Corpus:
-    """The whole corpus. The file `new`, which is not in it yet, comes after the others and in place of one of
-    its name, so that of two duplicates its line is found. Raises MarkupError where its name is of no kind.
-    """
-    corpus = Corpus(new=new.name if new is not None else None)
-    every = list(chain.from_iterable(batches.lines(kind, None, folder) for kind in SUFFIX))
-    if new is not None:
-        every = [line for line in every if line.file != new.name]
-        every += batches.read(kind_of(new), new)
-    for line in every:
+def read(folder: Path = FOLDER) -> Corpus:
+    """The whole corpus."""
+    corpus = Corpus()
+    for line in chain.from_iterable(batches.lines(kind, None, folder) for kind in SUFFIX):
         try:
             if line.kind == "questions":
                 corpus.questions[line] = batches.question(line)
@@ -222,15 +211,3 @@ def _idioms(idioms: dict[Line, Idiom]) -> Iterator[Finding]:
         for use, meaning in i.figurative:
             if normalised(use.words) == normalised(meaning):
                 yield Finding(line, f"a meaning that repeats {use.words!r}")
-
-
-def kind_of(file: Path) -> Kind:
-    """The kind of a file that is to be taken in, by its ending and the beginning of its name. Raises
-    MarkupError for any other.
-    """
-    for kind, suffix in SUFFIX.items():
-        if file.suffix == suffix and file.name.startswith(kind):
-            return kind
-    raise MarkupError(
-        f"{file.name}: a name must be one of " + ", ".join(f"{k}_*{s}" for k, s in SUFFIX.items())
-    )

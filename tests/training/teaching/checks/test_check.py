@@ -1,4 +1,4 @@
-"""The check of the teaching corpus and the command that takes new files in."""
+"""The check of the teaching corpus."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ import os
 from pathlib import Path
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from models.drugs import DrugLexicon
-from training.teaching.__main__ import app
+from training.common import UserError
+from training.teaching.__main__ import main
 from training.teaching.batches import SUFFIX
 from training.teaching.checks import evaluation_texts
 from training.teaching.checks.check import findings, read
 from training.teaching.checks.personal import personal_data
 
+APP = typer.Typer()
+APP.command()(main)
 IN_TREE = evaluation_texts.IN_TREE
 CHALLENGE = Path(__file__).parents[3] / "data/challenge/posts.jsonl"
 IDIOM = (
@@ -186,9 +190,9 @@ def test_every_file_of_the_data_folder_is_compared(
 
 def test_a_file_in_an_unknown_form_is_not_passed_over(folder: Path, tmp_path: Path) -> None:
     add(tmp_path / "data", "posts.parquet", "x")
-    code, output = run("check", "--folder", str(folder), "--data", str(tmp_path / "data"))
+    code, output = run("--folder", str(folder), "--data", str(tmp_path / "data"))
     assert code == 1
-    assert output.endswith("posts.parquet: a file of evaluation data in an unknown form\n")
+    assert output.endswith("posts.parquet: a file of evaluation data in an unknown form\n"), output
 
 
 def test_a_phrase_that_is_a_mention_of_a_corpus_is_found(folder: Path, corpus: Path) -> None:
@@ -216,86 +220,33 @@ def test_personal_data_is_found_and_plain_numbers_are_not(text: str, found: str 
 
 
 def run(*arguments: str) -> tuple[int, str]:
-    result = CliRunner().invoke(app, arguments)
-    return result.exit_code, result.output
+    result = CliRunner().invoke(APP, arguments)
+    said = f"error: {result.exception}\n" if isinstance(result.exception, UserError) else ""
+    return result.exit_code, result.output + said
 
 
-def test_the_check_prints_what_the_corpus_holds_and_fails_on_a_finding(folder: Path) -> None:
-    add(folder, "posts/posts_5.txt", "NO PROBLEMS ON [DRUG#1 zolofft]")
-    add(folder, "acronyms/acronyms_1.tsv", "BP\tblood pressure\tHer BP was 120/80 on arrival.")
-    code, output = run("check", "--folder", str(folder), "--drugs", "--terms")
-    assert code == 0
-    assert "Insomnia: 1 phrases\n" in output
-    assert "posts: 2 lines of 2 files; held out 1 (50%: posts_5.txt)" in output
-    assert "acronyms: 1 lines of 1 files" in output
-    assert "idioms: 1 lines of 1 files" in output
-    assert "posts without an event of the writer or patient: 1 (50%)" in output
-    assert "preferred terms of events: 1 of " in output
-    assert "zolofft (1), most like zoloft" in output
-    assert "no --data" in output
+def test_the_check_prints_its_findings_and_fails_on_one(folder: Path, tmp_path: Path) -> None:
+    assert run("--folder", str(folder)) == (0, "0 findings\n")
     add(folder, "posts/posts_2.txt", "a [ADE rash")
-    code, output = run("check", "--folder", str(folder), "--data", str(folder / "nowhere"))
+    code, output = run("--folder", str(folder))
     assert code == 1
-    assert f"no folder {folder / 'nowhere'}" in output
     assert output.endswith("closes no mark\n1 findings\n")
-
-
-def test_a_corpus_out_of_proportion_and_one_without_texts_fail(folder: Path, tmp_path: Path) -> None:
-    for file in range(1, 6):
-        posts = [f"[ADE {i * file:x}{i:x} spots]" for i in range(1, 101)]
-        add(folder, f"posts/posts_{file * 10}.txt", *posts)
-    code, output = run("check", "--folder", str(folder))
-    assert code == 1
-    assert "posts: 0% have no event, not 40% to 70%\n" in output
-    assert "posts: 0% are held out, not 2% to 25% (another file name may change that)\n" in output
     (tmp_path / "none").mkdir()
-    assert run("check", "--folder", str(tmp_path / "none")) == (1, f"no texts in {tmp_path / 'none'}\n")
-    assert run("check", "--folder", str(tmp_path / "nowhere"))[0] == 2
+    assert run("--folder", str(tmp_path / "none")) == (1, f"error: no texts in {tmp_path / 'none'}\n")
+    assert run("--folder", str(tmp_path / "nowhere"))[0] == 2
 
 
-def test_sound_lines_of_a_new_file_are_taken_in_and_the_others_told(folder: Path, tmp_path: Path) -> None:
-    new = add(
-        tmp_path, "posts_7.txt", "[DRUG#1 advil] again", "a [ADE rash", POST, "", "so [ADE sick] of it all"
-    )
-    code, output = run("take", str(new), "--folder", str(folder))
-    assert code == 0
-    assert (folder / "posts/posts_7.txt").read_text() == "[DRUG#1 advil] again\nso [ADE sick] of it all\n"
-    assert "posts_7.txt, line 3: the same words as posts_1.txt, line 1" in output
-    assert output.endswith("posts_7.txt: 2 lines added, 2 refused\n")
-    assert run("check", "--folder", str(folder))[0] == 0
-    code, output = run("take", str(add(tmp_path, "tweets.txt", "x")), "--folder", str(folder))
-    assert (code, output.splitlines()[-1][:32]) == (1, "tweets.txt: a name must be one o")
-
-
-def test_a_new_line_that_repeats_one_of_another_kind_is_refused(folder: Path, tmp_path: Path) -> None:
+def test_a_line_that_repeats_one_of_another_kind_is_found(folder: Path) -> None:
     asked = "Can I drink two cups of black coffee while I take zoloft every morning?"
     row = {"question": asked, "summary": "Can I drink coffee with zoloft?", "kind": "interaction"}
     add(folder, "questions/questions_1.jsonl", json.dumps(row))
-    lines = asked.replace("zoloft", "[DRUG zoloft]"), f"hi all! {asked}"
-    code, output = run("take", str(add(tmp_path, "posts_7.txt", *lines)), "--folder", str(folder))
-    assert (code, output.splitlines()[-1]) == (0, "posts_7.txt: 0 lines added, 2 refused")
+    add(folder, "posts/posts_7.txt", asked.replace("zoloft", "[DRUG zoloft]"), f"hi all! {asked}")
+    assert len({line.partition(": ")[0] for line in told(folder)}) == 2
 
 
-@pytest.mark.parametrize("content", [b"a [ADE rash", b"the caf\xe9 was closed"])
-def test_a_file_that_cannot_be_checked_leaves_the_corpus_as_it_was(
-    content: bytes, folder: Path, tmp_path: Path
-) -> None:
-    before = (folder / "posts/posts_1.txt").read_bytes()
-    new = tmp_path / "posts_1.txt"
-    new.write_bytes(content)
-    add(tmp_path, "data/.DS_Store", "of another program")
-    code, _ = run("take", str(new), "--folder", str(folder), "--data", str(tmp_path / "data"))
-    assert code == 1
-    assert (folder / "posts/posts_1.txt").read_bytes() == before
-    assert [path.name for path in (folder / "posts").iterdir()] == ["posts_1.txt"]
-
-
-def test_a_byte_order_mark_is_no_part_of_the_first_text_of_a_file(folder: Path, tmp_path: Path) -> None:
-    new = tmp_path / "posts_7.txt"
-    new.write_bytes(b"\xef\xbb\xbf[DRUG#1 advil] again\r\nso [ADE sick] of it all\r\n")
-    assert run("take", str(new), "--folder", str(folder))[0] == 0
-    assert (folder / "posts/posts_7.txt").read_bytes() == b"[DRUG#1 advil] again\nso [ADE sick] of it all\n"
-    new.replace(folder / "posts/posts_8.txt")
+def test_a_byte_order_mark_is_no_part_of_the_first_text_of_a_file(folder: Path) -> None:
+    lines = b"\xef\xbb\xbf[DRUG#1 advil] again\r\nso [ADE sick] of it all\r\n"
+    (folder / "posts/posts_8.txt").write_bytes(lines)
     (marked,) = [m for line, m in read(folder).marked.items() if line.place == "posts_8.txt, line 1"]
     assert marked.text == "advil again"
 
@@ -303,9 +254,10 @@ def test_a_byte_order_mark_is_no_part_of_the_first_text_of_a_file(folder: Path, 
 @pytest.mark.parametrize("place", ["posts/posts_7.txt", "data/a.json", "data/a.csv", "data/a.txt"])
 def test_a_file_that_is_not_in_utf_8_is_named_in_one_line(folder: Path, place: str) -> None:
     add(folder, place).write_bytes(b'["the caf\xe9 was closed"]')
-    code, output = run("check", "--folder", str(folder), "--data", str(folder / "data"))
+    code, output = run("--folder", str(folder), "--data", str(folder / place.partition("/")[0]))
     assert code == 1
-    assert output.splitlines()[-1].startswith(f"{folder / place} is not in the form of its corpus: Unicode")
+    said = f"error: {folder / place} is not in the form of its corpus: Unicode"
+    assert output.splitlines()[-1].startswith(said)
 
 
 @pytest.mark.slow
@@ -317,7 +269,7 @@ def test_the_corpus_is_sound_and_shares_nothing_with_the_public_corpora() -> Non
     named = os.environ.get("PV_TEST_DATA")
     folders = [Path(named)] if named else [root / "data", root.parent / "shared/data"]
     data = next((f for f in folders if f.is_dir()), None)
-    code, output = run("check", *(("--data", str(data)) if data else ()))
+    code, output = run(*(("--data", str(data)) if data else ()))
     assert code == 0, output
     if data is None:
         pytest.skip(f"sound by itself; no public corpora in {' or '.join(map(str, folders))}")
