@@ -1,1 +1,1 @@
-"""What happens to workers on a real Kafka: a suspension, a steady load."""
+"""What happens to workers on a real Kafka: a suspension."""
