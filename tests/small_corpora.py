@@ -102,9 +102,6 @@ def data(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         "no\tB-ADR\nsleep\tI-ADR\nfor\tO\nsad\tB-SSI\nmood\tI-SSI\n\nmy\tO\nzaps\tB-WD\n", encoding="utf-8"
     )
     (folder / "psytar/normalization.csv").write_text(CODES, encoding="utf-8")
-    (folder / "terminology/sider_llt_pt.csv").write_text(
-        "llt,pt\nInsomnia,Insomnia\nRash,Rash\nOdd,Odd\nVomiting,Vomiting\n", encoding="utf-8"
-    )
     (folder / "acronyms/casi_dev.csv").write_text(CASI, encoding="utf-8")
     row = {"sentence": "a CNN was trained", "acronym": "CNN", "label": "cable news network"}
     (folder / "acronyms/sdu22_legal_dev.json").write_text(json.dumps([row]), encoding="utf-8")

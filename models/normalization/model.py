@@ -114,22 +114,6 @@ class NormalizationModel:
             spelling=spelling_of(encoder, terms, taught) if configuration.get("spelling") else None,
         )
 
-    def with_terms(self, terms: Sequence[Term], k: int) -> NormalizationModel:
-        """The same encoders with another terminology and without NIL; phrases whose preferred term is not in
-        it are left out.
-        """
-        vectors = self.encoder.embed([t.llt for t in terms])
-        return NormalizationModel(
-            self.encoder,
-            terms,
-            vectors,
-            k=k,
-            nil_below=0.0,
-            refiner=self.refiner,
-            spelling=self.spelling,
-            **self.phrases_of(terms),
-        )
-
     def phrases_of(self, terms: Sequence[Term]) -> dict[str, Any]:
         """What a model over other terms gets of the phrases, those whose preferred term is one of them, and
         how they are ranked.

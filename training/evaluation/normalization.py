@@ -1,10 +1,7 @@
-"""Evaluation of normalization: PsyTAR's mapped mentions in their sentences, coded to the release's own
-terminology, or by its encoders to SIDER's names.
-"""
+"""Evaluation of normalization: PsyTAR's mapped mentions in their sentences, coded to a release's terms."""
 
 from __future__ import annotations
 
-import csv
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,30 +14,27 @@ from models.scores import Counts, Measure, ratio
 from models.terminology import Term
 from models.types import Coding, Query
 from training.common.codings.split import heldout_split, pts_by_term, query, right_terms, split_groups
-from training.common.corpora import ENCODING, GoldCoding, in_form, read_psytar_codes
+from training.common.corpora import GoldCoding, read_psytar_codes
 from training.evaluation.coding import end_to_end, removed_terms
 from training.evaluation.coding.end_to_end import END_TO_END
 from training.evaluation.coding.removed_terms import REMOVED_TERMS
 from training.evaluation.measures import accuracy_at
 from training.evaluation.result import Part, Result
 
-SPLITS = ("heldout", "heldout_sider", "all", "sider", END_TO_END, REMOVED_TERMS)
+SPLITS = ("heldout", "all", END_TO_END, REMOVED_TERMS)
 PRIMARY = "acc@1"
-SIDER = "terminology/sider_llt_pt.csv"
 #: Columns: a gold preferred term is the best, is among the 5 and the 10 best; the terminology knows a gold
 #: term; the mention is a right term literally; the weight of the context, and whether there was any; of the
 #: mentions with a known preferred term that training has, those with the right best and all; the same of
-#: those that it never has; a gold name is literally the best term's (counted on SIDER only); one; the
-#: confidence, without a rule for NIL the best cosine.
+#: those that it never has; one; the confidence, without a rule for NIL the best cosine.
 _BEST, _FIVE, _TEN, _KNOWN, _EXACT, _WEIGHT, _CONTEXT = range(7)
-_SEEN_BEST, _SEEN, _UNSEEN_BEST, _UNSEEN, _NAMED, _ONE, _CONFIDENCE, _COLUMNS = range(7, 15)
+_SEEN_BEST, _SEEN, _UNSEEN_BEST, _UNSEEN, _ONE, _CONFIDENCE, _COLUMNS = range(7, 14)
 #: Shares of the mentions that are coded, most confident first, in the curve of risk and coverage.
 COVERAGES = (0.5, 0.6, 0.7, 0.8, 0.9)
 ALONE = (
     "the same release without sentence and phrases: the mention alone against the terms, zero-shot where "
     "S_isolated is the base"
 )
-LITERAL = "the mention is itself a gold name, case ignored"
 
 
 class Corpus(NamedTuple):
@@ -48,8 +42,6 @@ class Corpus(NamedTuple):
 
     data: str
     records: Sequence[Any]
-    sider: list[Term] | None
-    """terms to code to instead of the release's own"""
     trained: list[GoldCoding]
     """mentions that a release may have been trained on"""
 
@@ -65,22 +57,13 @@ def read(data: Path, split: str, limit: int) -> Corpus | removed_terms.Removed:
     if split == END_TO_END:
         records: Sequence[Any] = end_to_end.read(data, parts.test)
         name = end_to_end.DATA
-    elif split.startswith("heldout"):
+    elif split == "heldout":
         records = parts.test
         name = "PsyTAR, mentions of the held-out drugs and preferred terms"
     else:
         records = golds
         name = "PsyTAR, every mention with a mapped term, those of training too"
-    sider = read_sider(data / SIDER) if split.endswith("sider") else None
-    return Corpus(name, records[:limit] if limit else records, sider, trained)
-
-
-def read_sider(path: Path) -> list[Term]:
-    """Lowest-level and preferred names of side effects (SIDER 4.1): for evaluation only, never shipped.
-    Raises CorpusError.
-    """
-    with in_form(path), path.open(encoding=ENCODING, newline="") as file:
-        return [Term(row["llt"], row["pt"], "-") for row in csv.DictReader(file)]
+    return Corpus(name, records[:limit] if limit else records, trained)
 
 
 def without_context(asked: Query) -> Query:
@@ -94,25 +77,20 @@ def measure(model: Any, corpus: Corpus | removed_terms.Removed) -> Result:
         return removed_terms.measure(model, corpus)
     if corpus.records and isinstance(corpus.records[0], end_to_end.Sentence):
         return end_to_end.measure(model, corpus.data, corpus.records, _trained(corpus, model.terms))
-    coder = model if corpus.sider is None else model.with_terms(corpus.sider, 10)
     queries = [query(g) for g in corpus.records]
     started = time.perf_counter()
-    found = coder.predict(queries)
+    found = model.predict(queries)
     seconds = time.perf_counter() - started
-    by_term, trained = pts_by_term(coder.terms), _trained(corpus, coder.terms)
+    by_term, trained = pts_by_term(model.terms), _trained(corpus, model.terms)
     counts = _counts(corpus.records, found, by_term, trained)
     bare = _counts(
-        corpus.records, coder.mention_only().predict([without_context(q) for q in queries]), by_term, trained
+        corpus.records, model.mention_only().predict([without_context(q) for q in queries]), by_term, trained
     )
-    measures = _measures(corpus.sider is not None)
+    measures = _measures()
     if not counts[:, _CONTEXT].any():
         # No sentence was read, so none has a weight.
         measures = tuple(m for m in measures if m.name != "context_weight")
     baselines = {m.name: ALONE for m in measures if m.name.startswith("acc@")}
-    if corpus.sider is not None:
-        counts[:, _NAMED] = _by_name(coder, corpus.records)
-        bare[:, _NAMED] = [g.mention.capitalize() in g.terms for g in corpus.records]
-        baselines["acc@1_by_name"] = LITERAL
     parts = {
         name: Part(f"{corpus.data}, {what}", int(counts[:, column].sum()))
         for name, what, column in (
@@ -131,19 +109,6 @@ def _trained(corpus: Corpus, terms: Sequence[Term]) -> set[str]:
     """The preferred terms that occur in the training part."""
     by_term = pts_by_term(terms)
     return {pt for g in corpus.trained for pt in right_terms(g, by_term)}
-
-
-def _by_name(coder: Any, golds: Sequence[GoldCoding]) -> list[bool]:
-    """Whether the name of the best term of the mention alone, or of its preferred term, is a gold name. Of a
-    lowest-level term in several rows only the first row counts, as in the published figure.
-    """
-    from models.encoder.faiss_index import CosineIndex  # noqa: PLC0415  seconds to import
-
-    vectors = coder.encoder.embed([t.llt for t in coder.terms])
-    mentions = coder.encoder.embed([g.mention for g in golds])
-    _, best = CosineIndex(vectors.numpy()).search(mentions.numpy(), 1)
-    named = ({coder.terms[row].llt, coder.terms[row].pt} for (row,) in best.tolist())
-    return [bool(names & set(g.terms)) for names, g in zip(named, golds, strict=True)]
 
 
 def _counts(
@@ -173,8 +138,8 @@ def _at(coverage: float) -> str:
     return f"acc@1_at_{100 * coverage:.0f}"
 
 
-def _measures(sider: bool) -> tuple[Measure, ...]:
-    against = "SIDER 4.1 names (licensed, not shipped)" if sider else "the release's own terminology"
+def _measures() -> tuple[Measure, ...]:
+    against = "the release's own terminology"
     how = f"NIL ignored, the mention in its sentence, against {against}"
     every = f"{how}; a gold term unknown by name is a miss"
     known = f"{how}; over the mentions with a gold term known by name"
@@ -200,8 +165,4 @@ def _measures(sider: bool) -> tuple[Measure, ...]:
                     f"best cosine); {known}", (_BEST, _CONFIDENCE, _KNOWN), c)
         for c in COVERAGES
     ]  # fmt: skip
-    if sider:
-        named = "whose best lowest-level term, or its first preferred term, is literally a gold name"
-        alone_ = f"the mention alone, against {against}"
-        rows.append(ratio("acc@1_by_name", f"share of gold mentions {named}; {alone_}", (_NAMED, _ONE)))
     return tuple(rows)

@@ -28,7 +28,6 @@ from models.types import Query
 from training.common.build import build_release
 from training.evaluation.coding.removed_terms import REMOVED_TERMS
 from training.evaluation.evaluate import manifest_scores
-from training.evaluation.normalization import SIDER
 from training.normalization.data import read
 from training.normalization.nil_rule import with_nil
 from training.normalization.phrases import LEAST_COSINE, TAUGHT_PENALTY, written_phrases
@@ -187,14 +186,12 @@ def refreshed(
 
 
 def scores(model: NormalizationModel, data: Path, limit: int) -> list[Score]:
-    """On the held-out mentions over the release's terms, with SIDER's names, with the bundled tagger, and
-    with terms taken out where there is a rule for NIL; where their files are in `data`. With a limit the
-    first alone, on as many records.
+    """On the held-out mentions over the release's terms, with the bundled tagger, and with terms taken out
+    where there is a rule for NIL; where their files are in `data`. With a limit the first alone, on as many
+    records.
     """
     required = {
         "heldout": "psytar/normalization.csv",
-        "heldout_sider": SIDER,
-        "sider": SIDER,
         "end_to_end": "psytar/ner_train.conll",
     }
     if limit:

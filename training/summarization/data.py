@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import random
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from training.common.corpora import in_form, json_lines
 from training.teaching.batches import Part
@@ -28,29 +26,6 @@ class Pair(NamedTuple):
     id: str
     question: str
     summary: str
-
-
-@dataclass(frozen=True, slots=True)
-class Removed:
-    """Pairs that were left out of a corpus, by reason."""
-
-    exact: int = 0
-    """question and summary as in an earlier pair"""
-    normalised: int = 0
-    """question as in an earlier pair but for case, punctuation and names of form fields"""
-    leaked: int = 0
-    """question as in the other set, with the same text key"""
-    near: int = 0
-    """question with most words of one in the other set, see `NEAR`"""
-
-
-class Corpora(NamedTuple):
-    """The pairs that a decoder is trained and validated on."""
-
-    training: list[Pair]
-    validation: list[Pair]
-    report: dict[str, Any]
-    """counts of what was removed and kept, ids of the validation part, digest of the training ids"""
 
 
 def read_meqsum(data: Path, split: str) -> list[Pair]:
@@ -87,44 +62,20 @@ def text_key(text: str) -> str:
     return " ".join(re.findall(r"[^\W_]+", _FIELD.sub(" ", text).lower()))
 
 
-def without_duplicates(pairs: Iterable[Pair]) -> tuple[list[Pair], Removed]:
+def without_duplicates(pairs: Iterable[Pair]) -> list[Pair]:
     """The first pair of each question."""
-    keys: set[str] = set()
-    contents: set[tuple[str, str]] = set()
-    kept, exact, same_key = [], 0, 0
+    first: dict[str, Pair] = {}
     for pair in pairs:
-        key = text_key(pair.question)
-        if pair[1:] in contents:
-            exact += 1
-        elif key in keys:
-            same_key += 1
-        else:
-            kept.append(pair)
-        keys.add(key)
-        contents.add(pair[1:])
-    return kept, Removed(exact, same_key)
+        first.setdefault(text_key(pair.question), pair)
+    return list(first.values())
 
 
-def without_leaks(
-    pairs: Sequence[Pair], tested: Sequence[Pair], near: float = NEAR
-) -> tuple[list[Pair], Removed]:
+def without_leaks(pairs: Sequence[Pair], tested: Sequence[Pair], near: float = NEAR) -> list[Pair]:
     """Pairs whose question is not in `tested`, neither in the same words nor in most of them."""
-    keys = {text_key(t.question) for t in tested}
     by_size: dict[int, list[set[str]]] = {}
-    for key in keys:
-        words = set(key.split())
+    for words in (set(text_key(t.question).split()) for t in tested):
         by_size.setdefault(len(words), []).append(words)
-    kept, leaked, similar = [], 0, 0
-    for pair in pairs:
-        key = text_key(pair.question)
-        words = set(key.split())
-        if key in keys:
-            leaked += 1
-        elif _is_near(words, by_size, near):
-            similar += 1
-        else:
-            kept.append(pair)
-    return kept, Removed(leaked=leaked, near=similar)
+    return [p for p in pairs if not _is_near(set(text_key(p.question).split()), by_size, near)]
 
 
 def _is_near(words: set[str], by_size: Mapping[int, Sequence[set[str]]], near: float) -> bool:
@@ -142,18 +93,12 @@ def _is_near(words: set[str], by_size: Mapping[int, Sequence[set[str]]], near: f
     return False
 
 
-def decoder_pairs(data: Path, seed: int, limit: int = 0) -> Corpora:
-    """MeQSum's training part without questions of `evaluated`, a part of them for validation."""
-    unique, duplicates = without_duplicates(read_meqsum(data, "train"))
-    pairs, leaks = without_leaks(unique, evaluated(data))
+def decoder_pairs(data: Path, seed: int, limit: int = 0) -> tuple[list[Pair], list[Pair]]:
+    """MeQSum's training part without questions of `evaluated`, and a part of it for validation."""
+    pairs = without_leaks(without_duplicates(read_meqsum(data, "train")), evaluated(data))
     random.Random(seed).shuffle(pairs)
     held_out = min(HELD_OUT, len(pairs) // 5)
-    valid, train = pairs[:held_out], pairs[held_out:][: limit or None]
-    report = asdict(duplicates) | {"leaked": leaks.leaked, "near": leaks.near, "trained": len(train)}
-    digest = hashlib.sha256("\n".join(sorted(p.id for p in train)).encode()).hexdigest()
-    return Corpora(
-        train, valid, report | {"validation": sorted(p.id for p in valid), "training_sha256": digest}
-    )
+    return pairs[held_out:][: limit or None], pairs[:held_out]
 
 
 def extraction_pairs(data: Path, limit: int = 0) -> list[Pair]:
@@ -161,6 +106,6 @@ def extraction_pairs(data: Path, limit: int = 0) -> list[Pair]:
     most `limit` of each, 0: all.
     """
     tested = [*written_questions("held_out"), *evaluated(data)]
-    meqsum, _ = without_duplicates(read_meqsum(data, "train"))
-    parts = [without_leaks(part, tested)[0] for part in (meqsum, written_questions("train"))]
+    meqsum = without_duplicates(read_meqsum(data, "train"))
+    parts = [without_leaks(part, tested) for part in (meqsum, written_questions("train"))]
     return [pair for part in parts for pair in part[: limit or None]]

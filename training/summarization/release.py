@@ -29,6 +29,7 @@ from models.summarization.extraction.ranker import save
 from models.summarization.files import CHANGED, FOCUS_RANKER
 from models.summarization.medical_entities import OwnRecogniser
 from training.common.build import build_release
+from training.common.checkpoint import digest_of
 from training.common.loop import TrainingLoop
 from training.evaluation.evaluate import manifest_scores
 from training.evaluation.summarization.measure import bundled_tagger
@@ -72,21 +73,17 @@ def extracting(settings: Settings, place: Place) -> Release:
 
 def writing(settings: Settings, place: Place) -> Release:
     """The release that writes, with the tagger of its guard."""
-    corpora = decoder_pairs(place.data, settings.seed, settings.limit)
+    pairs, validation = decoder_pairs(place.data, settings.seed, settings.limit)
     tagger = bundled_tagger()
     recogniser = medical_entities.recogniser(
         NerModel.load(tagger, device=str(place.device)), place.data / "stanza"
     )
     network = Network(settings.base)
-    trainee = Ecl(network, settings, corpora.training, corpora.validation, recogniser, place.device)
-    named = sum(map(bool, trainee.entities.values())) / max(1, len(corpora.training))
-    counts = ", ".join(f"{name} {n}" for name, n in corpora.report.items() if isinstance(n, int))
-    console.print(
-        f"{counts}; focus identification rate {named:.3f} by {recogniser.name}",
-        highlight=False,
-        soft_wrap=True,
-    )
-    training = asdict(settings) | {"data": corpora.report}
+    trainee = Ecl(network, settings, pairs, validation, recogniser, place.device)
+    named = sum(map(bool, trainee.entities.values())) / max(1, len(pairs))
+    counts = f"{len(pairs)} questions, {len(validation)} for validation"
+    console.print(f"{counts}; focus identification rate {named:.3f} by {recogniser.name}", highlight=False)
+    training = asdict(settings) | {"data": digest_of([*pairs, *validation])}
     TrainingLoop(trainee, training, place.checkpoints).run()
     configuration = {
         "training": training,

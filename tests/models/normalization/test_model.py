@@ -112,14 +112,17 @@ def test_with_another_terminology_only_phrases_of_its_preferred_terms_remain(min
     phrases = Phrases(texts, ("Insomnia", "Headache"), mini.embed(texts), 0.9)
     vectors = mini.embed([t.llt for t in TERMS])
     model = NormalizationModel(mini, TERMS, vectors, k=5, nil_below=0.4, phrases=phrases)
-    other = model.with_terms([Term("Pain in head", "HEADACHE", "-"), Term("Rash", "Rash", "-")], 2)
+
+    def over(*terms: Term) -> NormalizationModel:
+        named = mini.embed([t.llt for t in terms])
+        return NormalizationModel(mini, terms, named, k=2, nil_below=0.0, **model.phrases_of(terms))
+
+    rash = Term("Rash", "Rash", "-")
+    other = over(Term("Pain in head", "HEADACHE", "-"), rash)
     eyes, skull = other.predict([query(t) for t in texts])
     assert {c.phrase for c in eyes.candidates} == {None}
     assert (skull.candidates[0].pt, skull.candidates[0].phrase) == ("HEADACHE", texts[1])
-    assert (
-        model.with_terms([Term("Rash", "Rash", "-")], 1).predict([query(texts[0])])[0].candidates[0].pt
-        == "Rash"
-    )
+    assert over(rash).predict([query(texts[0])])[0].candidates[0].pt == "Rash"
 
 
 def at_cosines(mention: torch.Tensor, *cosines: float) -> torch.Tensor:
@@ -170,7 +173,7 @@ def test_the_more_frequent_of_two_near_terms_comes_first(mini: Encoder, prior: f
         (coding,) = same.predict([asked])
         assert coding.candidates[0].pt == first
         assert {c.pt: c.score for c in coding.candidates} == pytest.approx({"Rash": 0.80, "Nausea": 0.77})
-    assert model.with_terms(terms, 2).prior == prior
+    assert model.phrases_of(terms)["prior"] == prior
 
 
 @pytest.mark.parametrize(("coded_as", "first"), [(None, "Rash"), ("Nausea", "Nausea")])

@@ -33,7 +33,7 @@ def test_posts_are_evaluated_with_two_releases_and_no_data(tmp_path: Path, pvstr
     row = orjson.loads(result.read_bytes())
     assert row["release"] == f"{bundled('ner').name}+{bundled('normalization').name}"
     assert (row["task"], row["split"], row["records"]) == ("posts", "teaching", 20)
-    assert {"coded_f1", "false_posts", "right_drug", "keyword_coded_f1"} <= row["scores"].keys()
+    assert {"coded_f1", "false_posts", "right_drug"} <= row["scores"].keys()
     assert row["parts"]["false_posts"]["records"] + row["parts"]["hit_posts"]["records"] == 20
 
 

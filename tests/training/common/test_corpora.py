@@ -28,7 +28,6 @@ from training.common.corpora import (
     read_psytar_codes,
 )
 from training.evaluation.acronym import read_casi
-from training.evaluation.normalization import read_sider
 from training.idiom.data import read_groups
 from training.summarization.data import read_mediqa, read_meqsum
 
@@ -266,7 +265,5 @@ def test_a_byte_order_mark_is_no_part_of_a_file(tmp_path: Path) -> None:
         "drug_id,mention,sentence,sider_meddra_terms\na.1,rash,A rash.,Rash\n", encoding="utf-8-sig"
     )
     assert list(read_psytar_codes(path)) == [GoldCoding("rash", "A rash.", "a", ("Rash",))]
-    path.write_text("llt,pt\nSkin rash,Rash\n", encoding="utf-8-sig")
-    assert [(term.llt, term.pt) for term in read_sider(path)] == [("Skin rash", "Rash")]
     path.write_text("acronym_,expansion,text\nMS,morphine,MS was given\n", encoding="utf-8-sig")
     assert [row.gold for row in read_casi(path)] == ["morphine"]

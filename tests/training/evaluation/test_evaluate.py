@@ -127,16 +127,6 @@ def test_the_shipped_releases_are_measured(task: str, data: Path) -> None:
     assert [s.name for s in as_scores(found)] == list(found.scores)
 
 
-def test_an_encoder_is_measured_against_the_names_of_another_terminology(data: Path) -> None:
-    found = shipped("normalization", data, "sider")
-    assert found.records == 4
-    # Insomnia, Rash and Vomiting are known; "odd" means an unknown term, though a term is called so.
-    assert found.scores["known"] == 0.75
-    assert found.scores["acc@1_by_name"] == found.scores["acc@1"] == 0.75
-    # Only Rash is itself a gold name.
-    assert found.baselines["acc@1_by_name"] == 0.25
-
-
 def test_evaluation_is_imported_without_a_model_library() -> None:
     loaded = "{'torch', 'peft', 'typer', 'rouge_score'} & set(sys.modules)"
     code = f"import sys, training.evaluation.evaluate; print(*{loaded})"

@@ -18,8 +18,8 @@ from training.common.codings.split import pts_by_term
 from training.evaluation.evaluate import SPLITS
 from training.evaluation.posts import corpus
 from training.evaluation.posts.corpus import Corpus, GoldEvent, GoldPost
-from training.evaluation.posts.counts import NAMES, counts_of, keyword_measures, measures_of, pairs, posts_of
-from training.evaluation.posts.found import FoundEvent, PostModels, keyword, unflagged
+from training.evaluation.posts.counts import NAMES, counts_of, measures_of, pairs, posts_of
+from training.evaluation.posts.found import FoundEvent, PostModels, unflagged
 from training.evaluation.posts.measure import measure
 from training.evaluation.result import Result
 from training.teaching import batches
@@ -115,7 +115,7 @@ def scores(result: Result, baseline: bool = False) -> dict[str, float]:
     return {m.name: m.of(result.baseline if baseline else result.counts) for m in result.measures}
 
 
-def test_posts_go_through_the_stages_and_are_compared_with_two_methods_without_a_model() -> None:
+def test_posts_go_through_the_stages_and_are_compared_with_a_method_without_a_model() -> None:
     known = Coder({"hives": ["Rash"]})
     coder: Any = Fake(lambda query: replace(known.predict([query])[0], nil=False))
     coder.terms = TERMS
@@ -130,14 +130,12 @@ def test_posts_go_through_the_stages_and_are_compared_with_two_methods_without_a
     assert (named["coded_f1"], named["hit_posts"]) == (0, 0)
     assert named["false_posts"] == pytest.approx(2 / 3)
     assert (named["false_posts_idiom"], named["false_posts_negated"]) == (1, 0)
-    # Without a drug the second method takes none, and it knows no reason for taking one.
-    assert ours["keyword_false_posts"] == named["keyword_false_posts"] == pytest.approx(1 / 3)
     assert result.parts["false_posts"].records == 3
     assert result.parts["false_posts_idiom"].records == result.parts["hit_posts"].records == 1
     assert result.parts["coded_f1_one_event"].records == 1
 
 
-def test_flags_are_left_out_and_the_keyword_method_has_its_own_rule() -> None:
+def test_flagged_events_are_left_out() -> None:
     texts = ["zoloft, never any rash", "zoloft didn\u2019t give me a rash", "zoloft and a rash", "a rash"]
     named = (
         PostModels(None, Coder({}), code_posts)
@@ -145,7 +143,6 @@ def test_flags_are_left_out_and_the_keyword_method_has_its_own_rule() -> None:
         .predict([GoldPost(t, (), "plain") for t in texts])
     )
     assert [len(unflagged(r)) for r in named] == [0, 0, 1, 1]
-    assert [len(keyword(r)) for r in named] == [0, 0, 1, 0]
     (found,) = unflagged(named[2])
     assert (texts[2][found.start : found.end], found.pt, found.drugs) == ("rash", "Rash", ("sertraline",))
 
@@ -165,12 +162,10 @@ def test_the_scores_count_over_the_posts_that_they_are_about() -> None:
     corpus = Corpus("d", POSTS)
     assert {"right_drug", "right_code"} <= {m.name for m in measures_of(corpus)}
     assert posts_of("coded_f1", corpus) == 4
-    assert posts_of("event_f1", corpus) is posts_of("keyword_event_f1", corpus) is None
+    assert posts_of("event_f1", corpus) is None
     unknown = replace(POSTS[0], weight=0.0)
     weighted = Corpus("d", [unknown, *POSTS[1:]])
-    for name in ("coded_f1", "keyword_coded_f1"):
-        assert posts_of(name, weighted) == 3
-    assert all(m.definition.startswith("another baseline, ") for m in keyword_measures())
+    assert posts_of("coded_f1", weighted) == 3
 
 
 ROOT = Path(__file__).parents[3]

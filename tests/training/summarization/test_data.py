@@ -34,7 +34,7 @@ def pair(question: str, summary: str = "s", name: str = "x") -> Pair:
     return Pair(name, question, summary)
 
 
-def test_a_question_is_kept_once_and_removed_pairs_are_counted() -> None:
+def test_the_first_pair_of_a_question_is_kept() -> None:
     pairs = [
         pair("Is tea fine?", "a"),
         pair("Is tea fine?", "a"),
@@ -42,14 +42,12 @@ def test_a_question_is_kept_once_and_removed_pairs_are_counted() -> None:
         pair("Is tea fine", "c"),
         pair("Is coffee fine?", "a"),
     ]
-    kept, removed = without_duplicates(pairs)
-    assert [p.question for p in kept] == ["Is tea fine?", "Is coffee fine?"]
-    assert (removed.exact, removed.normalised) == (1, 2)
+    assert [p.question for p in without_duplicates(pairs)] == ["Is tea fine?", "Is coffee fine?"]
 
 
 def test_questions_with_the_same_or_most_words_of_a_test_question_are_removed() -> None:
     tested = [pair("Can gluten be in my azithromycin tablets?")]
-    kept, removed = without_leaks(
+    kept = without_leaks(
         [
             pair("can GLUTEN be in my azithromycin tablets"),
             pair("Can gluten be in azithromycin tablets please?"),
@@ -59,25 +57,21 @@ def test_questions_with_the_same_or_most_words_of_a_test_question_are_removed() 
         tested,
     )
     assert [p.question for p in kept] == ["Does gluten hide in red wine?", ""]
-    assert (removed.leaked, removed.near) == (1, 1)
 
 
 def test_questions_of_other_lengths_are_removed_from_the_same_share_of_words_on() -> None:
     letters = "a b c d e f g h i j"
     tested = [pair("other words"), pair(letters)]
     questions = [letters[:9], letters[:11], f"{letters} k l m n o p", f"{letters} k l m n o p q"]
-    kept, removed = without_leaks([pair(q) for q in questions], tested)
+    kept = without_leaks([pair(q) for q in questions], tested)
     # 5, 6, 10 and 10 shared words of 10, 10, 16 and 17.
     assert [p.question for p in kept] == [questions[0], questions[3]]
-    assert removed.near == 2
 
 
 @given(st.lists(st.text("ab .?", max_size=6)))
 def test_no_two_kept_questions_have_the_same_text_key(questions: list[str]) -> None:
-    kept, removed = without_duplicates(pair(q) for q in questions)
-    keys = [text_key(p.question) for p in kept]
-    assert len(keys) == len(set(keys))
-    assert len(kept) + removed.exact + removed.normalised == len(questions)
+    keys = [text_key(p.question) for p in without_duplicates(pair(q) for q in questions)]
+    assert keys == list(dict.fromkeys(map(text_key, questions)))
 
 
 @pytest.fixture
@@ -98,12 +92,12 @@ def data(tmp_path: Path) -> Path:
 def test_a_split_is_seeded_and_no_question_of_validation_or_test_is_trained_on(data: Path) -> None:
     one, again, other = (decoder_pairs(data, seed) for seed in (1, 1, 2))
     assert one == again
-    assert one.report["validation"] != other.report["validation"]
-    assert sorted(p.id for p in one.validation) == one.report["validation"]
-    assert (len(one.training), len(one.validation), one.report["leaked"]) == (8, 2, 1)
-    held = {text_key(p.question) for p in one.validation} | {"asked in the test"}
-    assert not held & {text_key(p.question) for p in one.training}
-    assert len(decoder_pairs(data, 1, limit=3).training) == 3
+    training, validation = one
+    assert {p.id for p in validation} != {p.id for p in other[1]}
+    assert (len(training), len(validation)) == (8, 2)
+    held = {text_key(p.question) for p in validation} | {"asked in the test"}
+    assert not held & {text_key(p.question) for p in training}
+    assert len(decoder_pairs(data, 1, limit=3)[0]) == 3
 
 
 def test_questions_of_an_evaluation_are_not_extracted_from_in_training(data: Path) -> None:
@@ -122,10 +116,10 @@ def test_no_question_of_mediqas_validation_part_is_trained_on(data: Path) -> Non
     ]
     text = "\n".join(json.dumps(r) for r in rows)
     (data / "questions/mediqa21_val.jsonl").write_text(text, encoding="utf-8")
-    corpora = decoder_pairs(data, 1)
+    training, validation = decoder_pairs(data, 1)
     asked = {text_key(r["question"]) for r in rows}
-    assert not asked & {text_key(p.question) for p in (*corpora.training, *corpora.validation)}
-    assert corpora.report["leaked"] == 2
+    assert not asked & {text_key(p.question) for p in (*training, *validation)}
+    assert len(training) + len(validation) == 9
 
 
 DICTIONARY = EntityDictionary(["gout", "Gouts", "rash", "Zoloft", "back pain", "pain"])

@@ -106,7 +106,7 @@ def test_the_papers_method_makes_a_release_that_loads_and_states_how_it_was_trai
     assert manifest.kind.startswith("ECL")
     assert {"changed.safetensors", *TABLES} <= set(manifest.files)
     training = manifest.configuration["training"]
-    assert (training["negatives"], len(training["data"]["validation"])) == (3, 2)
+    assert (training["negatives"], len(training["data"])) == (3, 64)
     assert [s.licence for s in manifest.training_data] == ["CC BY 4.0"]
     scores = {s.name: s for s in manifest.scores}
     assert scores["unfaithful"].value == 0

@@ -9,7 +9,7 @@ import numpy as np
 from models.scores import Counts, Measure, micro_f1, ratio
 from training.evaluation.coding.end_to_end import matched_terms
 from training.evaluation.posts.corpus import OTHER_KINDS, OWN_KINDS, Corpus, GoldEvent, GoldPost
-from training.evaluation.posts.found import KEYWORD, FoundEvent
+from training.evaluation.posts.found import FoundEvent
 
 PRIMARY = "coded_f1"
 CODED = (
@@ -34,8 +34,6 @@ NAMES = (
     *(f"{kind}:{column}" for kind in OTHER_KINDS for column in ("other", "other_alarmed")),
 )
 _AT = {name: i for i, name in enumerate(NAMES)}
-#: Begins the names of the second baseline's scores.
-KEYWORD_PREFIX = "keyword_"
 ByTerm = Mapping[str, set[str]]
 
 
@@ -117,17 +115,16 @@ def measures_of(corpus: Corpus) -> tuple[Measure, ...]:
     return (*_scores(), *_paired(), *_by_kind(kinds))
 
 
-def _scores(prefix: str = "", method: str = "", first: int = 0) -> Iterator[Measure]:
-    at = {name: i + first for name, i in _AT.items()}
+def _scores() -> Iterator[Measure]:
     for name, columns, what in (("coded", _CODED, CODED), ("event", _EVENT, EVENTS)):
-        right, predicted, gold = (at[c] for c in columns)
-        yield micro_f1(f"{prefix}{name}_f1", f"{method}F1 {what}", (right,))
-        yield ratio(f"{prefix}{name}_precision", f"{method}precision {what}", (right, predicted))
-        yield ratio(f"{prefix}{name}_recall", f"{method}recall {what}", (right, gold))
+        right, predicted, gold = (_AT[c] for c in columns)
+        yield micro_f1(f"{name}_f1", f"F1 {what}", (right,))
+        yield ratio(f"{name}_precision", f"precision {what}", (right, predicted))
+        yield ratio(f"{name}_recall", f"recall {what}", (right, gold))
     alarmed = "share of posts without an event of the writer's that get an unflagged event, coded or NIL"
-    yield ratio(f"{prefix}false_posts", method + alarmed, (at["other_alarmed"], at["other"]))
+    yield ratio("false_posts", alarmed, (_AT["other_alarmed"], _AT["other"]))
     hit = "share of posts with an event of the writer's that get an unflagged event overlapping one"
-    yield ratio(f"{prefix}hit_posts", method + hit, (at["own_hit"], at["own"]))
+    yield ratio("hit_posts", hit, (_AT["own_hit"], _AT["own"]))
 
 
 def _paired() -> Iterator[Measure]:
@@ -149,17 +146,8 @@ def _by_kind(kinds: set[str]) -> Iterator[Measure]:
         )
 
 
-def keyword_measures() -> tuple[Measure, ...]:
-    """The scores of the second baseline, whose columns follow those of the models."""
-    scores = ("coded_f1", "event_f1", "false_posts", "hit_posts")
-    kept = {f"{KEYWORD_PREFIX}{score}" for score in scores}
-    found = _scores(KEYWORD_PREFIX, f"another baseline, {KEYWORD}: ", len(NAMES))
-    return tuple(m for m in found if m.name in kept)
-
-
 def posts_of(name: str, corpus: Corpus) -> int | None:
     """The number of posts that a score is computed over; None: all."""
-    name = name.removeprefix(KEYWORD_PREFIX)
     if "false_posts" in name or "hit_posts" in name:
         kind = name.removeprefix("false_posts").removeprefix("_")
         own = "hit_posts" in name

@@ -1,4 +1,4 @@
-"""Events in posts by the stages, and by two trivial baselines that match names of the terminology."""
+"""Events in posts by the stages, and by a trivial baseline that matches names of the terminology."""
 
 from __future__ import annotations
 
@@ -16,12 +16,6 @@ DICTIONARY = (
     "every name of the release's terminology is an adverse event with its preferred term, every name of the "
     "drug lexicon a drug; flags and suspected drugs by the same rules"
 )
-KEYWORD = (
-    "every name of the release's terminology in a post that names a drug of the lexicon, unless one of the "
-    "five words before it is no, not, never, without, nor, none or ends in n't; no other rule"
-)
-_NEGATORS = frozenset({"no", "not", "never", "without", "nor", "none"})
-_WORDS_BEFORE = 5
 
 
 class Event(Protocol):
@@ -80,19 +74,6 @@ def unflagged(record: Record) -> list[FoundEvent]:
     return [
         _found(record, e) for e in record.events if not (e.negated or e.hypothetical or e.other_experiencer)
     ]
-
-
-def keyword(record: Record) -> list[FoundEvent]:
-    """Of the events of the dictionary, whatever their flags, those that the method KEYWORD takes."""
-    if not any(m.label == DRUG for m in record.mentions):
-        return []
-    found = [_found(record, e) for e in record.events]
-    return [e for e in found if not _negated(record.text[: e.start].split()[-_WORDS_BEFORE:])]
-
-
-def _negated(words: Sequence[str]) -> bool:
-    plain = [w.lower().replace("\u2019", "'").strip(".,;:!?()") for w in words]
-    return any(w in _NEGATORS or w.endswith("n't") for w in plain)
 
 
 def _found(record: Record, event: Event) -> FoundEvent:

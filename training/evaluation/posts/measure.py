@@ -5,13 +5,11 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-import numpy as np
-
 from training.common.codings.split import pts_by_term
 from training.evaluation.posts import corpus as corpora
 from training.evaluation.posts.corpus import Corpus
-from training.evaluation.posts.counts import PRIMARY, counts_of, keyword_measures, measures_of, posts_of
-from training.evaluation.posts.found import DICTIONARY, PostModels, keyword, unflagged
+from training.evaluation.posts.counts import PRIMARY, counts_of, measures_of, posts_of
+from training.evaluation.posts.found import DICTIONARY, PostModels, unflagged
 from training.evaluation.result import Part, Result
 
 __all__ = ["PRIMARY", "SPLITS", "measure", "read"]
@@ -26,29 +24,16 @@ def read(data: Path, split: str, limit: int) -> Corpus:
 
 
 def measure(models: PostModels, corpus: Corpus) -> Result:
-    """Evaluates the unflagged events of the stages beside the two methods without a model."""
+    """Evaluates the unflagged events of the stages beside the method without a model."""
     started = time.perf_counter()
     records = models.predict(corpus.records)
     seconds = time.perf_counter() - started
     by_term = pts_by_term(models.coder.terms)
     named = models.dictionary().predict(corpus.records)
-    ours, dictionary, keywords = (
-        counts_of(corpus, events, by_term)
-        for events in (
-            [unflagged(r) for r in records],
-            [unflagged(r) for r in named],
-            [keyword(r) for r in named],
-        )
+    ours, dictionary = (
+        counts_of(corpus, [unflagged(r) for r in found], by_term) for found in (records, named)
     )
     own = measures_of(corpus)
-    counted = {m.name: posts_of(m.name, corpus) for m in (*own, *keyword_measures())}
+    counted = {m.name: posts_of(m.name, corpus) for m in own}
     parts = {name: Part(corpus.data, n) for name, n in counted.items() if n is not None}
-    # The columns of the second baseline are those after the models' own.
-    return Result(
-        np.hstack([ours, keywords]),
-        np.hstack([dictionary, keywords]),
-        (*own, *keyword_measures()),
-        dict.fromkeys((m.name for m in own), DICTIONARY),
-        seconds,
-        parts,
-    )
+    return Result(ours, dictionary, own, dict.fromkeys((m.name for m in own), DICTIONARY), seconds, parts)

@@ -1,16 +1,10 @@
-"""Baselines of summarization without training: the central sentence, and a template for the kind of
-question.
-"""
+"""A baseline of summarization without training: a template for the kind of question."""
 
 from __future__ import annotations
 
-import math
 import re
-from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
-
-from models.rules.sentences import sentences
 
 if TYPE_CHECKING:
     from models.summarization.medical_entities import Entity
@@ -29,22 +23,6 @@ CUES = (
     (r"symptoms?|signs? of", "What are the symptoms of {}?"),
     (r"", "Where can I find information on {}?"),
 )
-
-
-def centroid_sentence(text: str) -> str:
-    """The sentence whose word counts have the greatest cosine with the counts of the whole text; the first of
-    equals; empty for a text without words.
-    """
-    found = [text[s.start : s.end] for s in sentences(text)]
-    bags = [Counter(re.findall(r"\w+", s.lower())) for s in found]
-    whole: Counter[str] = sum(bags, Counter())
-
-    def cosine(bag: Counter[str]) -> float:
-        length = math.sqrt(sum(n * n for n in bag.values()))
-        return sum(n * whole[word] for word, n in bag.items()) / length if length else 0.0
-
-    best = max(range(len(found)), key=lambda i: cosine(bags[i]), default=None)
-    return "" if best is None else found[best]
 
 
 def template(text: str, entities: Sequence[Entity]) -> str:

@@ -15,7 +15,6 @@ from models.scores import Counts
 
 if TYPE_CHECKING:
     from models.encoder.model import Encoder
-    from models.summarization.medical_entities import Entity
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _NEGATION = re.compile(
@@ -47,36 +46,11 @@ def inventions(answers: Sequence[str], texts: Sequence[str]) -> Counts:
     return np.array(rows, np.float64).reshape(-1, 1)
 
 
-def losses(answers: Sequence[str], sources: Sequence[str], entities: Sequence[Sequence[Entity]]) -> Counts:
-    """(texts, 1): 1 where an answer has no word of one of the `entities` of its source, lacks a number of it,
-    or has no negation although the source has one.
-    """
-    from models.summarization.medical_entities import word_keys  # noqa: PLC0415  a model library
-
-    def loses(answer: str, source: str, own: Sequence[Entity]) -> bool:
-        keys = set(word_keys(answer))
-        return (
-            any(not keys & set(word_keys(e.text)) for e in own)
-            or not set(_NUMBER.findall(source)) <= set(_NUMBER.findall(answer))
-            or (_NEGATION.search(source) is not None and _NEGATION.search(answer) is None)
-        )
-
-    rows = [loses(*one) for one in zip(answers, sources, entities, strict=True)]
-    return np.array(rows, np.float64).reshape(-1, 1)
-
-
 def similarities(answers: Sequence[str], references: Sequence[str]) -> Counts:
     """(texts, 1): the cosine of the vectors of answer and reference by the base encoder."""
     encoder = _encoder()
     cosines = (encoder.embed(answers) * encoder.embed(references)).sum(1, keepdim=True)
     return np.asarray(cosines.double().numpy(), np.float64)
-
-
-def nearest_sentences(texts: Sequence[str]) -> list[str]:
-    """The baseline of a release without rankers: of the sentences that ask the one nearest to the text."""
-    from models.summarization.model import SummarizationModel  # noqa: PLC0415  a model library
-
-    return [s.text for s in SummarizationModel(_encoder()).extract(texts)]
 
 
 @cache

@@ -1,5 +1,5 @@
 """Evaluation of summarization: ROUGE and whether answer and reference name the same entities; the baselines
-are four methods without training.
+are the first sentence and a template for the kind of question.
 """
 
 from __future__ import annotations
@@ -17,19 +17,13 @@ from models.rules.sentences import sentences
 from models.scores import Counts, Measure, ratio
 from training.common.corpora import json_lines
 from training.evaluation.result import EvaluationError, Result
-from training.evaluation.summarization.baselines import centroid_sentence, template
-from training.evaluation.summarization.faithfulness import (
-    inventions,
-    losses,
-    nearest_sentences,
-    similarities,
-)
+from training.evaluation.summarization.baselines import template
+from training.evaluation.summarization.faithfulness import inventions, similarities
 from training.teaching.readers import questions
 
 if TYPE_CHECKING:
     from models.releases.manifest import Release
     from models.summarization.medical_entities import Entity
-    from models.types import ShortQuestion
 
 SPLITS = ("meqsum_test", "mediqa_valid", "teaching_held_out")
 NAMES = dict(
@@ -51,25 +45,14 @@ _WORDS, _ONE = 3, 4
 #: an entity of neither question nor reference; then whether the answer is a sentence of the question, and
 #: whether it begins as the reference does.
 _FOCUS, _SHARED, _GOLD, _STRANGE, _EXTRACTIVE, _BEGINNING = range(5, 11)
-#: The cosine to the reference, and an invention by string match.
-_COSINE, _INVENTED = 11, 12
-#: The columns of three trivial methods: ROUGE, the beginning and the cosine.
-_CENTROID, _TEMPLATE, _NEAREST = 13, 18, 23
-#: Whether something of the sentence of an answer is lost.
-_LOST = 28
+#: The cosine to the reference, an invention by string match, and ROUGE of the template.
+_COSINE, _INVENTED, _TEMPLATE = 11, 12, 13
 #: The number of first words that give the kind of a question: "what are the treatments", "how long does it".
 KIND = 4
 BEGINNING = f"share of answers whose first {KIND} words are the reference's, whatever their case"
 HOW = "F1 in percent, mean over questions, rouge-score with stemming"
 SIMILAR = "cosine of the vectors of answer and reference by all-MiniLM-L6-v2, mean over questions"
-OTHERS = {
-    "centroid": (_CENTROID, "the sentence nearest to the sum of all sentences' word counts"),
-    "template": (_TEMPLATE, "question type by its words, filled with the first entity of the question"),
-    "nearest": (
-        _NEAREST,
-        "of the sentences that ask, the one whose vector is nearest to the whole question's",
-    ),
-}
+TEMPLATE = "of a trivial method: question type by its words, filled with the first entity of the question"
 
 
 class Question(NamedTuple):
@@ -106,12 +89,6 @@ def measures(recogniser: str) -> tuple[Measure, ...]:
         ratio("mean_words", "words between white space of an answer, mean over questions", (_WORDS, _ONE)),
         *_entity_measures(f"entities by {recogniser}"),
         ratio("extractive", "share of answers that are parts of the question", (_EXTRACTIVE, _ONE)),
-        ratio(
-            "lost",
-            "share of answers without any word of an entity of the sentence that they were made from, or "
-            f"without a number or a negation of it; entities by {recogniser}",
-            (_LOST, _ONE),
-        ),
         ratio("beginning", BEGINNING, (_BEGINNING, _ONE)),
         ratio("similarity", SIMILAR, (_COSINE, _ONE)),
         ratio(
@@ -121,14 +98,8 @@ def measures(recogniser: str) -> tuple[Measure, ...]:
             (_INVENTED, _ONE),
         ),
         *(
-            ratio(f"{rouge}_{name}", f"{rouge} {HOW}, of a trivial method: {what}", (first + i, _ONE))
-            for name, (first, what) in OTHERS.items()
-            for i, rouge in enumerate(ROUGES)
-        ),
-        *(
-            ratio(f"{score}_{name}", f"{how}, of a trivial method: {what}", (first + i, _ONE))
-            for name, (first, what) in OTHERS.items()
-            for i, (score, how) in enumerate((("beginning", BEGINNING), ("similarity", SIMILAR)), len(ROUGES))
+            ratio(f"{name}_template", f"{name} {HOW}, {TEMPLATE}", (_TEMPLATE + i, _ONE))
+            for i, name in enumerate(ROUGES)
         ),
     )
 
@@ -165,50 +136,27 @@ def measure(model: Any, corpus: Corpus) -> Result:
     found = model.predict(texts)
     seconds = time.perf_counter() - started
     gold = found_by.entities(references)
-    trivial = _trivial_counts(texts, references, found_by.entities(texts))
+    filled = list(map(template, texts, found_by.entities(texts)))
+    trivial = summary_counts(filled, references)[:, : len(ROUGES)]
 
-    def counts(answers: Sequence[str], methods: Sequence[str], sources: Sequence[str]) -> Counts:
+    def counts(answers: Sequence[str], methods: Sequence[str]) -> Counts:
         entities = entity_counts(answers, corpus.records, found_by.entities(answers), gold)
         extractive = np.array([m == "extractive" for m in methods], np.float64).reshape(-1, 1)
         begun = beginnings(answers, references)
         others = (similarities(answers, references), inventions(answers, texts))
-        lost = losses(answers, sources, found_by.entities(sources))
         own = [summary_counts(answers, references), entities, extractive, begun, *others]
-        return np.hstack([*own, *trivial, lost])
+        return np.hstack([*own, trivial])
 
     scores = measures(found_by.name)
     ours = [*ROUGES, "mean_words", "entity_consistency", "unfaithful", "beginning", "similarity", "invented"]
     first = [first_sentence(t) for t in texts]
     return Result(
-        counts([s.text for s in found], [s.method for s in found], list(map(_source, texts, found))),
-        counts(first, ["extractive"] * len(texts), first),
+        counts([s.text for s in found], [s.method for s in found]),
+        counts(first, ["extractive"] * len(texts)),
         scores,
         dict.fromkeys(ours, "first sentence"),
         seconds,
     )
-
-
-def _source(text: str, short: ShortQuestion) -> str:
-    """The sentence or sentences that an answer was made from; empty where it states none."""
-    return "" if short.start is None else text[short.start : short.end]
-
-
-def _trivial_counts(texts: Sequence[str], references: Sequence[str], named: Sequence[Any]) -> list[Counts]:
-    """Of each of OTHERS the counts of its answers; `named`: the entities of each text."""
-    return [
-        np.hstack(
-            [
-                summary_counts(answers, references)[:, : len(ROUGES)],
-                beginnings(answers, references),
-                similarities(answers, references),
-            ]
-        )
-        for answers in (
-            [centroid_sentence(t) for t in texts],
-            list(map(template, texts, named)),
-            nearest_sentences(texts),
-        )
-    ]
 
 
 def summary_counts(predictions: Sequence[str], references: Sequence[str]) -> Counts:

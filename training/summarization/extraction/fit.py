@@ -1,5 +1,5 @@
 """Fits a linear ranker: the softmax over the candidates of a text shall be that over their values (ListNet,
-Cao et al. 2007). Fits logistic regressions too.
+Cao et al. 2007).
 """
 
 from __future__ import annotations
@@ -51,21 +51,3 @@ def _log_softmax(scores: Tensor, group: Tensor, groups: int) -> Tensor:
     """Of the scores within each group; scores are small, as features are standardised."""
     totals = torch.zeros(groups, dtype=scores.dtype).index_add(0, group, scores.exp())
     return scores - totals.log()[group]
-
-
-def logistic(x: Tensor, y: Tensor, penalty: float) -> Tensor:
-    """(features, outputs) weights of one logistic regression for each column of y (n, outputs), which is 0 or
-    1. `penalty` is the inverse strength of the L2 penalty, which leaves out the last feature, a constant 1.
-    """
-    weights = torch.zeros(x.shape[1], y.shape[1], dtype=x.dtype, requires_grad=True)
-    optimizer = torch.optim.LBFGS([weights], max_iter=200, line_search_fn="strong_wolfe")
-
-    def loss() -> Tensor:
-        optimizer.zero_grad()
-        errors = torch.nn.functional.binary_cross_entropy_with_logits(x @ weights, y, reduction="sum")
-        total = penalty * errors + 0.5 * weights[:-1].square().sum()
-        total.backward()  # type: ignore[no-untyped-call]
-        return total
-
-    optimizer.step(loss)  # type: ignore[no-untyped-call]
-    return weights.detach()

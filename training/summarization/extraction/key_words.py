@@ -12,12 +12,9 @@ from models.summarization.extraction.key_words import KeyWords, word_features, w
 from models.summarization.extraction.message import Message
 from models.summarization.medical_entities import word_keys
 from training.summarization.data import Pair
-from training.summarization.extraction.fit import logistic
 
 #: Inverse strength of the regression's penalty, and number of folds of the cross-validation.
 PENALTY, FOLDS = 0.003, 5
-#: A feature that varies less counts as constant.
-_LEAST_DEVIATION = 1e-3
 
 
 class Read(NamedTuple):
@@ -63,11 +60,12 @@ def _fit(words: Sequence[_Words]) -> Tensor:
     """(features,): the weights for features that are not standardised; the last feature is a constant 1."""
     if not any(w.targets.any() for w in words):
         raise ValueError("key words: too few short questions have a word of their message to learn from")
-    x = torch.cat([w.features for w in words]).double()
-    y = torch.cat([w.targets for w in words])
-    deviation, mean = x.std(0), x.mean(0)
-    scale = torch.where(deviation > _LEAST_DEVIATION, deviation, torch.inf)
-    scale[-1], mean[-1] = 1, 0
-    weights = logistic((x - mean) / scale, y[:, None], PENALTY)[:, 0] / scale
-    weights[-1] -= mean[:-1] @ weights[:-1]
-    return weights.float()
+    from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]  # noqa: PLC0415
+    from sklearn.preprocessing import StandardScaler  # type: ignore[import-untyped]  # noqa: PLC0415
+
+    x = torch.cat([w.features for w in words]).double().numpy()[:, :-1]
+    y = torch.cat([w.targets for w in words]).numpy()
+    scaler = StandardScaler().fit(x)
+    found = LogisticRegression(C=PENALTY, max_iter=200).fit(scaler.transform(x), y)
+    weights = found.coef_[0] / scaler.scale_
+    return torch.tensor([*weights, found.intercept_[0] - scaler.mean_ @ weights]).float()

@@ -1,4 +1,4 @@
-"""How short questions are scored, and the methods without training that stand beside them."""
+"""How short questions are scored, and the template that stands beside them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from models.summarization.medical_entities import Entity, OwnRecogniser
 from models.types import ShortQuestion
 from tests.training.fakes import Fake
 from training.evaluation.evaluate import as_scores, evaluate
-from training.evaluation.summarization.baselines import CUES, centroid_sentence, template
+from training.evaluation.summarization.baselines import CUES, template
 from training.evaluation.summarization.measure import Question, beginnings, entity_counts
 
 RECOGNISER = OwnRecogniser(None, ["gout", "rash"], DrugLexicon({"aspirin": "aspirin"}))
@@ -29,20 +29,6 @@ def test_entities_are_counted_by_hand() -> None:
     )
     # A focus in the reference; entities of both; of the reference; something that is in neither.
     assert found.tolist() == [[1, 1, 2, 1], [0, 0, 0, 1], [1, 1, 1, 0]]
-
-
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        ("Tea. I take tea and milk. Milk?", "I take tea and milk."),
-        ("One. Two.", "One."),
-        ("gout", "gout"),
-        (" \n", ""),
-        ("?! ...", "?!"),
-    ],
-)
-def test_the_central_sentence_has_most_of_all_words(text: str, wanted: str) -> None:
-    assert centroid_sentence(text) == wanted
 
 
 @pytest.mark.parametrize(
@@ -70,14 +56,14 @@ def test_a_template_takes_the_first_entity_and_a_kind_is_told_by_its_first_words
     assert beginnings(answers, references).tolist() == [[1], [0], [1], [0]]
 
 
-def test_scores_name_who_found_the_entities_and_all_three_methods_stand_beside(data: Path) -> None:
+def test_scores_name_who_found_the_entities_and_the_template_stands_beside(data: Path) -> None:
     pytest.importorskip("rouge_score")
     model = Fake(lambda text: ShortQuestion("Is tea fine with ibuprofen?", "abstractive", 0.5))
     found = evaluate("summarization", model, "v1", data)
     assert found.scores["unfaithful"] == 1.0
     assert found.scores["extractive"] == 0.0
     assert found.baselines["unfaithful"] == 0.0
-    assert {"rouge1_centroid", "rouge2_template", "rougeL_template"} <= set(found.scores)
+    assert {"rouge1_template", "rouge2_template", "rougeL_template"} <= set(found.scores)
     assert (found.scores["beginning"], found.baselines["beginning"]) == (0, 0.5)
     assert "tagger, terminology and drug lexicon" in found.definitions["entity_consistency"]
     rows = {s.name: s for s in as_scores(found)}
