@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from prometheus_client import (
     CollectorRegistry,
     Counter,
@@ -21,204 +23,154 @@ PlatformCollector(registry=REGISTRY)
 _MENTIONED = {"ner": LABELS, "relation": (DRUG, ADE)}
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
-RECORDS = Counter(
+
+def _counter(name: str, labels: str, meaning: str) -> Counter:
+    return Counter(name, meaning, labels.split(), registry=REGISTRY)
+
+
+def _gauge(name: str, labels: str, meaning: str) -> Gauge:
+    return Gauge(name, meaning, labels.split(), registry=REGISTRY)
+
+
+def _histogram(name: str, labels: str, meaning: str, buckets: Sequence[float] = _SECONDS) -> Histogram:
+    return Histogram(name, meaning, labels.split(), buckets=buckets, registry=REGISTRY)
+
+
+RECORDS = _counter(
     "pv_records",
+    "stage outcome",
     "Source records finished, by outcome: output sent, dead letter, tombstone passed on, or dropped for lack "
     "of key and value",
-    ["stage", "outcome"],
-    registry=REGISTRY,
 )
-DEAD_LETTERS = Counter(
-    "pv_dead_letters", "Records sent to the dead-letter topic", ["stage", "reason"], registry=REGISTRY
-)
-MENTIONS = Counter("pv_mentions", "Mentions found by a stage", ["stage", "label"], registry=REGISTRY)
-EVENTS = Counter(
+DEAD_LETTERS = _counter("pv_dead_letters", "stage reason", "Records sent to the dead-letter topic")
+MENTIONS = _counter("pv_mentions", "stage label", "Mentions found by a stage")
+EVENTS = _counter(
     "pv_events",
+    "outcome",
     "Adverse events, coded or NIL, and reports that can have none because of their language "
     "(unsupported_language)",
-    ["outcome"],
-    registry=REGISTRY,
 )
-BATCH = Histogram(
-    "pv_batch_records",
-    "Records in a batch",
-    ["stage"],
-    buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256),
-    registry=REGISTRY,
+BATCH = _histogram(
+    "pv_batch_records", "stage", "Records in a batch", buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256)
 )
-INFER = Histogram(
-    "pv_infer_seconds", "Seconds of inference for one batch", ["stage"], buckets=_SECONDS, registry=REGISTRY
+INFER = _histogram("pv_infer_seconds", "stage", "Seconds of inference for one batch")
+DELIVER = _histogram(
+    "pv_deliver_seconds", "stage", "Seconds from sending a batch to the broker's confirmation"
 )
-DELIVER = Histogram(
-    "pv_deliver_seconds",
-    "Seconds from sending a batch to the broker's confirmation",
-    ["stage"],
-    buckets=_SECONDS,
-    registry=REGISTRY,
-)
-LATENCY = Histogram(
+LATENCY = _histogram(
     "pv_latency_seconds",
+    "stage",
     "Seconds from a source record's timestamp to its confirmed output, without records whose timestamp is "
     "missing or before 1970",
-    ["stage"],
-    buckets=_SECONDS,
-    registry=REGISTRY,
 )
-LAG = Gauge(
-    "pv_lag_records",
-    "Source records on the broker that are not yet acknowledged",
-    ["stage", "topic", "partition"],
-    registry=REGISTRY,
+LAG = _gauge(
+    "pv_lag_records", "stage topic partition", "Source records on the broker that are not yet acknowledged"
 )
-LAG_SECONDS = Gauge(
+LAG_SECONDS = _gauge(
     "pv_lag_seconds",
+    "stage topic partition",
     "Seconds since the timestamp of the oldest source record that is not acknowledged; 0 where there is "
     "none, and where its timestamp is in the future or before 1970",
-    ["stage", "topic", "partition"],
-    registry=REGISTRY,
 )
-PROGRESS = Gauge(
+PROGRESS = _gauge(
     "pv_seconds_since_progress",
-    "Seconds since an inference of the stage ended or a record was acknowledged; 0 while there is nothing "
-    "to do",
-    ["stage"],
-    registry=REGISTRY,
+    "stage",
+    "Seconds since an inference of the stage ended or a record was acknowledged; 0 while there is nothing to "
+    "do",
 )
-REBALANCES = Counter(
-    "pv_rebalances", "Assignments of partitions by the consumer group", ["stage"], registry=REGISTRY
-)
-SINCE_ASSIGNMENT = Gauge(
+REBALANCES = _counter("pv_rebalances", "stage", "Assignments of partitions by the consumer group")
+SINCE_ASSIGNMENT = _gauge(
     "pv_seconds_since_assignment",
+    "stage",
     "Seconds since the consumer group assigned partitions to this worker; 0 while it has none assigned",
-    ["stage"],
-    registry=REGISTRY,
 )
-WORKERS = Gauge(
-    "pv_inference_workers", "Batches that the process computes at once", ["stage"], registry=REGISTRY
-)
-WAITING = Gauge(
+WORKERS = _gauge("pv_inference_workers", "stage", "Batches that the process computes at once")
+WAITING = _gauge(
     "pv_dead_letters_waiting",
+    "topic",
     "Dead letters behind the last redrive of every reason, by the offsets on the broker",
-    ["topic"],
-    registry=REGISTRY,
 )
-ASSIGNED = Gauge(
-    "pv_assigned_partitions", "Source partitions assigned to this worker", ["stage"], registry=REGISTRY
-)
-FENCED = Counter(
+ASSIGNED = _gauge("pv_assigned_partitions", "stage", "Source partitions assigned to this worker")
+FENCED = _counter(
     "pv_fenced_batches",
+    "stage",
     "Batches that were not sent because their partitions belonged to another worker after inference",
-    ["stage"],
-    registry=REGISTRY,
 )
-READY = Gauge(
-    "pv_ready",
-    "1 when the stage has its partitions and a model and the broker answers",
-    ["stage"],
-    registry=REGISTRY,
-)
-MODEL = Gauge("pv_model_info", "1 for the live release", ["task", "release", "kind"], registry=REGISTRY)
+READY = _gauge("pv_ready", "stage", "1 when the stage has its partitions and a model and the broker answers")
+MODEL = _gauge("pv_model_info", "task release kind", "1 for the live release")
 
-RELOADS = Counter(
-    "pv_reload", "Announced releases, by outcome: loaded or refused", ["task", "outcome"], registry=REGISTRY
-)
-ANNOUNCEMENTS_REFUSED = Counter(
+RELOADS = _counter("pv_reload", "task outcome", "Announced releases, by outcome: loaded or refused")
+ANNOUNCEMENTS_REFUSED = _counter(
     "pv_announcements_refused",
+    "",
     "Announcements that a running worker received and did not follow: unreadable, unsigned where a signature "
     "is required, or sent again",
-    registry=REGISTRY,
 )
-RELOAD_SECONDS = Histogram(
-    "pv_reload_seconds",
-    "Seconds from the arrival of an announcement until its release is live",
-    ["task"],
-    buckets=_SECONDS,
-    registry=REGISTRY,
+RELOAD_SECONDS = _histogram(
+    "pv_reload_seconds", "task", "Seconds from the arrival of an announcement until its release is live"
 )
-FALLBACK = Gauge(
+FALLBACK = _gauge(
     "pv_release_fallback",
+    "task",
     "1 while a worker runs another release than the announced one, because that did not load at its start",
-    ["task"],
-    registry=REGISTRY,
 )
-SHADOW = Counter(
+SHADOW = _counter(
     "pv_shadow_records",
+    "stage outcome",
     "Records chosen for the shadow release, by outcome: same decisions as the live release (agreed), other "
     "decisions (differed), failed, or skipped because the shadow was busy",
-    ["stage", "outcome"],
-    registry=REGISTRY,
 )
-INTAKE = Counter(
+INTAKE = _counter(
     "pv_intake_posts",
+    "outcome",
     "Posts of a source, by outcome: passed, left out because of their language (language) or for lack of a "
     "drug's name or own term (no_term), or not fit for a record (malformed)",
-    ["outcome"],
-    registry=REGISTRY,
 )
-MASKED = Counter(
-    "pv_intake_masked",
-    "Masked spans in the texts of posts, by kind: user, url, email, phone",
-    ["kind"],
-    registry=REGISTRY,
+MASKED = _counter(
+    "pv_intake_masked", "kind", "Masked spans in the texts of posts, by kind: user, url, email, phone"
 )
-DUPLICATES = Counter(
+DUPLICATES = _counter(
     "pv_intake_duplicates",
+    "how",
     "Posts that repeat an earlier one, by how that was found: reference or text",
-    ["how"],
-    registry=REGISTRY,
 )
-DRIFT = Gauge(
+DRIFT = _gauge(
     "pv_drift_psi",
+    "stage feature",
     "Population stability index of a feature in the last sampled records, against the reference of the live "
     "release: text_length, unknown_pieces, found (what the stage finds in a text) or score",
-    ["stage", "feature"],
-    registry=REGISTRY,
 )
-DRIFT_VECTOR = Gauge(
+DRIFT_VECTOR = _gauge(
     "pv_drift_vector",
+    "stage",
     "1 minus the cosine of the mean vector of the last sampled texts and that of the reference",
-    ["stage"],
-    registry=REGISTRY,
 )
-DRIFT_RECORDS = Gauge(
-    "pv_drift_records", "Sampled records from which the drift is computed", ["stage"], registry=REGISTRY
-)
-BROKER = Gauge("pv_broker_up", "1 while the broker answers", registry=REGISTRY)
-SOURCE_ITEMS = Counter(
+DRIFT_RECORDS = _gauge("pv_drift_records", "stage", "Sampled records from which the drift is computed")
+BROKER = _gauge("pv_broker_up", "", "1 while the broker answers")
+SOURCE_ITEMS = _counter(
     "pv_source_items",
+    "source outcome",
     "Items of a source of live posts, by outcome: sent, left out by the filter (filtered) or because their "
     "author asks for it (excluded), deletions (deleted), posts that came after their deletion (stale), "
     "deleted accounts (account) and those whose reports cannot be found (unresolved), malformed or too large "
     "(malformed)",
-    ["source", "outcome"],
-    registry=REGISTRY,
 )
-SOURCE_RECONNECTS = Counter(
+SOURCE_RECONNECTS = _counter(
     "pv_source_reconnects",
+    "source reason",
     "Interruptions of a source: closed by it, silent beyond its keep-alive, no connection (network), an HTTP "
     "error (http), too many requests (limited), or a feed that takes too much time or memory (hostile)",
-    ["source", "reason"],
-    registry=REGISTRY,
 )
-SOURCE_GAPS = Counter(
-    "pv_source_gaps",
-    "Times that a source did not deliver a part of its stream",
-    ["source"],
-    registry=REGISTRY,
+SOURCE_GAPS = _counter("pv_source_gaps", "source", "Times that a source did not deliver a part of its stream")
+SOURCE_GAP_SECONDS = _counter(
+    "pv_source_gap_seconds", "source", "Seconds of the stream that a source did not deliver"
 )
-SOURCE_GAP_SECONDS = Counter(
-    "pv_source_gap_seconds",
-    "Seconds of the stream that a source did not deliver",
-    ["source"],
-    registry=REGISTRY,
-)
-SOURCE_LAG = Gauge(
+SOURCE_LAG = _gauge(
     "pv_source_lag_seconds",
+    "source",
     "Seconds from the publication of the newest item of a source until it was read",
-    ["source"],
-    registry=REGISTRY,
 )
-SOURCE_UP = Gauge("pv_source_up", "1 while a source is connected", ["source"], registry=REGISTRY)
+SOURCE_UP = _gauge("pv_source_up", "source", "1 while a source is connected")
 
 
 def prepare_source(source: str) -> dict[str, Counter]:
