@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any
 
 from models.language import ENGLISH, unsupported_language
 from models.ner.named_drugs import with_named_drugs
-from models.types import Mention, Stated
 from streams.records import Report, TaggedReport, extend
 
 
-class Tagger(Protocol):
-    """A model; its attribute `languages` names those that it reads, by default English alone."""
-
-    def predict(self, batch: Sequence[str], stated: Sequence[Stated]) -> Sequence[Sequence[Mention]]:
-        """`stated`: what the source states of each text."""
-
-
-def predict(model: Tagger, reports: Sequence[Report]) -> list[TaggedReport]:
+def predict(model: Any, reports: Sequence[Report]) -> list[TaggedReport]:
     """One tagged report for each report, in order; without mentions where the model found none, or where it
-    does not read the report's language, which is then named, whatever the source states.
+    does not read the report's language, which is then named, whatever the source states. The model is
+    given what the source states of each text; its attribute `languages` names those that it reads.
     """
     supported = getattr(model, "languages", ENGLISH)
     languages = [unsupported_language(r.text, supported) for r in reports]

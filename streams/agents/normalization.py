@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import Any
 
 from models.assertion.status import asserted
 from models.drugs.suspects import Suspects
 from models.ner.known_uses import KnownUses
 from models.normalization.queries import query_of
 from models.text import readable
-from models.types import CODED_LABELS, DRUG, INDICATION, Assertion, Coding, Mention, Query, TaggedText
+from models.types import CODED_LABELS, DRUG, INDICATION, Assertion, Coding, Mention, TaggedText
 from streams.records import CodedEvent, CodedReport, TaggedReport, extend
 from streams.topics import QUESTIONS
 
@@ -19,11 +19,7 @@ from streams.topics import QUESTIONS
 _RELATION = "relation"
 
 
-class Coder(Protocol):
-    def predict(self, batch: Sequence[Query]) -> Sequence[Coding]: ...
-
-
-def predict(model: Coder, reports: Sequence[TaggedReport]) -> list[CodedReport]:
+def predict(model: Any, reports: Sequence[TaggedReport]) -> list[CodedReport]:
     """One coded report for each report, in order.
 
     All mentions of the batch are coded in one call. Every event keeps its candidates, also a NIL one. An

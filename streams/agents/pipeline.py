@@ -1,4 +1,4 @@
-"""The flow: all stages with their source and sink topics."""
+"""The flow: all stages with their topics, and the functions of those stages that have no rules."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 from models import language
 from streams import metrics
-from streams.agents import acronym, judge, ner, normalization, relation, summarization
-from streams.records import CodedReport, TaggedReport
+from streams.agents import judge, ner, normalization
+from streams.records import CodedReport, ExpandedReport, Report, Summary, TaggedReport, extend
 from streams.stage import Stage
 from streams.topics import (
     EVENTS,
@@ -22,6 +22,38 @@ from streams.topics import (
     Topic,
     TopicsError,
 )
+
+
+def expand(model: Any, reports: Sequence[Report]) -> list[ExpandedReport]:
+    """Each report with the long forms of its acronyms, in order; the text is not changed. An expansion with
+    candidates is an undecided one.
+    """
+    return [
+        extend(
+            ExpandedReport,
+            report,
+            expansions=tuple(e for e in own if not e.candidates),
+            undecided=tuple(e for e in own if e.candidates),
+        )
+        for report, own in zip(reports, model.predict([r.text for r in reports]), strict=True)
+    ]
+
+
+def relate(model: Any, reports: Sequence[ExpandedReport]) -> list[TaggedReport]:
+    """Each sentence with its drugs, its effects and the relations between them, in order; `head` and `tail`
+    of a relation are positions in the mentions. Acronyms are read as their long forms.
+    """
+    tagged = model.predict([r.text for r in reports], [r.expansions for r in reports])
+    return [
+        extend(TaggedReport, r, mentions=t.mentions, relations=t.relations, read=True)
+        for r, t in zip(reports, tagged, strict=True)
+    ]
+
+
+def summarize(model: Any, reports: Sequence[Report]) -> list[Summary]:
+    """Each question with its short one, in order."""
+    questions = model.predict([r.text for r in reports])
+    return [extend(Summary, r, summary=q) for r, q in zip(reports, questions, strict=True)]
 
 
 def _count_mentions(stage: str, outputs: Sequence[TaggedReport]) -> None:
@@ -50,10 +82,10 @@ STAGES: tuple[Stage[Any, Any], ...] = (
         (QUESTIONS,),
         judge.judged,
     ),
-    Stage("acronym", SENTENCES, EXPANDED, acronym.predict),
-    Stage("relation", EXPANDED, MENTIONS, relation.predict, partial(_count_mentions, "relation")),
+    Stage("acronym", SENTENCES, EXPANDED, expand),
+    Stage("relation", EXPANDED, MENTIONS, relate, partial(_count_mentions, "relation")),
     Stage("normalization", MENTIONS, EVENTS, normalization.predict, _count_events),
-    Stage("summarization", QUESTIONS, SUMMARIES, summarization.predict),
+    Stage("summarization", QUESTIONS, SUMMARIES, summarize),
 )
 
 #: Input topic to the topics of its final records, first the one that is meant where none is named.

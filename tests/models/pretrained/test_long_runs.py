@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from streams.agents import acronym, ner, normalization, relation, summarization
+from streams.agents import ner, normalization
+from streams.agents.pipeline import expand, relate, summarize
 from streams.records import Report
 from streams.rollout.opening import load_release
 from streams.settings import Settings
@@ -46,10 +47,10 @@ def test_every_stage_reads_a_long_run_in_bounded_time(
         start = time.process_time()
         (tagged,) = ner.predict(bundled["ner"], [report])
         (coded,) = normalization.predict(bundled["normalization"], [tagged])
-        (expanded,) = acronym.predict(bundled["acronym"], [report])
-        (related,) = relation.predict(bundled["relation"], [expanded])
+        (expanded,) = expand(bundled["acronym"], [report])
+        (related,) = relate(bundled["relation"], [expanded])
         normalization.predict(bundled["normalization"], [related])
-        (summary,) = summarization.predict(bundled["summarization"], [report])
+        (summary,) = summarize(bundled["summarization"], [report])
         assert time.process_time() - start < MOST
         for output in (tagged, coded, expanded, related, summary):
             assert output.text == text

@@ -22,8 +22,8 @@ from models.types import (
     Stated,
 )
 from streams import metrics
-from streams.agents import acronym, ner, normalization
-from streams.agents.pipeline import stage_named
+from streams.agents import ner, normalization
+from streams.agents.pipeline import expand, stage_named
 from streams.records import Report, TaggedReport
 from tests.fakes import FakeTagger
 
@@ -49,7 +49,7 @@ def test_an_acronym_below_the_margin_is_kept_as_candidates_and_replaced_nowhere(
         def predict(self, batch: Sequence[str]) -> list[list[Expansion]]:
             return [[sure, open_] for _ in batch]
 
-    (record,) = acronym.predict(Expander(), [Report(id="r", text=TEXT)])
+    (record,) = expand(Expander(), [Report(id="r", text=TEXT)])
     assert (record.expansions, record.undecided) == ((sure,), (open_,))
     tagged = replace(REPORT, expansions=record.expansions, undecided=record.undecided)
     coder = EchoCoder()

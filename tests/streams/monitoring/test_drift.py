@@ -15,8 +15,8 @@ from models.loading import Loaded, load
 from models.releases.manifest import Release
 from models.types import Mention
 from streams import metrics
-from streams.agents import acronym, ner
-from streams.agents.pipeline import STAGES
+from streams.agents import ner
+from streams.agents.pipeline import STAGES, expand
 from streams.items import Item
 from streams.monitoring.drift import AT_LEAST, WINDOW, Drift, Window, found_scores
 from streams.records import ExpandedReport, Inbound, Report, TaggedReport, extend
@@ -249,7 +249,7 @@ def test_undecided_acronyms_are_found_as_its_reference_counts_them(
     model: Any = load(tiny["acronym"]).model
     monkeypatch.setattr("models.acronym.model.MOST_ASKED", 0)
     texts = [Report(id=str(i), text=text) for i, text in enumerate(TEXTS)]
-    outputs = acronym.predict(model, texts)
+    outputs = expand(model, texts)
     assert any(output.undecided for output in outputs)
     expected = [sorted(found) for found in scores("acronym", model, [t.text for t in texts])]
     assert [sorted(found_scores("acronym", output)) for output in outputs] == [
