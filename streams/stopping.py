@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
+import gc
 import os
 import signal
 import threading
@@ -72,3 +74,15 @@ def end_at_sigterm() -> None:
 def is_ending() -> bool:
     """Whether SIGTERM has come to a process of `end_at_sigterm`: an error is of the interruption then."""
     return _asked.is_set()
+
+
+def freeze() -> None:
+    """To be called once everything is imported and loaded: otherwise each full collection, and every model
+    swap runs one, visits half a million objects and stops the process for 0.2 s.
+
+    At the end of the process they are collected again: libraries that look for what is left (nanobind, with
+    which duckdb is made) would else print it as leaked.
+    """
+    gc.collect()
+    gc.freeze()
+    atexit.register(gc.unfreeze)

@@ -22,7 +22,6 @@ from streams.app.stage_app import StageApp
 from streams.broker.clock import explained
 from streams.broker.groups import have_members
 from streams.broker.watch import BrokerWatch
-from streams.garbage import freeze
 from streams.inference import InferenceWorkers
 from streams.monitoring import http
 from streams.monitoring.in_flight import InFlight
@@ -34,6 +33,7 @@ from streams.rollout.handle import Handle
 from streams.rollout.reload import Reloader, load_at_start
 from streams.settings import Settings
 from streams.stage import Stage
+from streams.stopping import freeze
 from streams.topics import group_id
 
 log = logging.getLogger(__name__)

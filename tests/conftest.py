@@ -20,7 +20,7 @@ from models.process import prepare
 from models.releases import store
 from models.releases.manifest import Release
 from models.types import TASKS
-from streams.garbage import freeze
+from streams.stopping import freeze
 from tests.small_corpora import corpus, data, small
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer, P
 
 from streams.app.record_queue import RecordQueue
 from streams.broker import tolerant_headers
-from streams.broker.consumer import ISOLATION, whole_stop
-from streams.broker.coordinator_lookup import retry_unknown_nodes
+from streams.broker.consumer import ISOLATION, retry_unknown_nodes, whole_stop
 from streams.broker.membership import Membership
 from streams.broker.patience import wait_at_start
 

@@ -10,9 +10,9 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer
+from aiokafka.errors import NodeNotReadyError
 
 from streams.broker import tolerant_headers
-from streams.broker.coordinator_lookup import retry_unknown_nodes
 from streams.settings import Settings
 from streams.topics import broker_name
 
@@ -31,6 +31,20 @@ def kafka_consumer(settings: Settings, *topics: str, **options: Any) -> Any:
     consumer = _Consumer(*names, **settings.client(), isolation_level=ISOLATION, **options)
     retry_unknown_nodes(consumer._client)
     return consumer
+
+
+def retry_unknown_nodes(client: Any) -> None:
+    """Lets this AIOKafkaClient look for the coordinator again while the broker names no node, as a Kafka may
+    that has just started. An assertion of aiokafka would end the task which keeps the membership.
+    """
+    lookup = client.coordinator_lookup
+
+    async def retriable_lookup(kind: Any, key: str) -> Any:
+        if client.get_random_node() is None:
+            raise NodeNotReadyError("the broker names no node")
+        return await lookup(kind, key)
+
+    client.coordinator_lookup = retriable_lookup
 
 
 class _Consumer(AIOKafkaConsumer):  # type: ignore[misc]

@@ -188,8 +188,7 @@ def ingest(
 def _parser(settings: Settings, mask: bool) -> Callable[[dict[str, Any]], Report]:
     """What makes a report of an object."""
     if mask:
-        from streams.intake.intake import Privacy
-        from streams.intake.lines import masked_report
+        from streams.intake.intake import Privacy, masked_report
 
         return partial(masked_report, privacy=Privacy.of(settings))
     from streams.input_reports import report_of

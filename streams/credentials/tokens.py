@@ -17,7 +17,7 @@ import orjson
 from aiokafka.abc import AbstractTokenProvider
 from aiokafka.errors import KafkaError
 
-from streams.credentials.secret_files import MAX_BYTES, read_secret
+from streams.credentials.files import MAX_BYTES, read_secret
 
 log = logging.getLogger(__name__)
 #: Seconds for one request to the token server.

@@ -14,21 +14,60 @@ import os
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import orjson
 from pydantic import ValidationError
 
 from streams.codec import adapter
-from streams.monitoring.places import described
 from streams.records import Inbound
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
+
+
+class Placed(Protocol):
+    """What has a place in a topic."""
+
+    @property
+    def topic(self) -> str: ...
+    @property
+    def partition(self) -> int: ...
+    @property
+    def offset(self) -> int: ...
+
+
+def described(places: Iterable[Placed]) -> str:
+    """The offsets of some records, without their keys: `posts/0 17-24, posts/2 5`."""
+    return ", ".join(
+        f"{topic}/{partition} {', '.join(_ranges(offsets))}"
+        for topic, partition, offsets in by_partition(places)
+    )
+
+
+def by_partition(places: Iterable[Placed]) -> Iterator[tuple[str, int, list[int]]]:
+    """For each partition its topic, its number and the offsets in their order."""
+    found: dict[tuple[str, int], list[int]] = {}
+    for place in places:
+        found.setdefault((place.topic, place.partition), []).append(place.offset)
+    for (topic, partition), offsets in sorted(found.items()):
+        yield topic, partition, offsets
+
+
+def _ranges(offsets: Sequence[int]) -> Iterator[str]:
+    """Ascending numbers as ranges: 1, 2, 3, 7 gives `1-3`, `7`."""
+    start = 0
+    for i in range(1, len(offsets) + 1):
+        if i == len(offsets) or offsets[i] != offsets[i - 1] + 1:
+            first, last = offsets[start], offsets[i - 1]
+            yield str(first) if first == last else f"{first}-{last}"
+            start = i
+
+
 #: Seconds for which the file of a dead process is kept: its records may have gone another way.
 KEPT_SECONDS = 7 * 24 * 3600.0
 

@@ -9,8 +9,7 @@ from functools import partial
 from types import FunctionType
 from typing import Any, NamedTuple, TypeVar
 
-from streams.monitoring.in_flight import InFlight
-from streams.monitoring.places import by_partition, described
+from streams.monitoring.in_flight import InFlight, by_partition, described
 from streams.records import Inbound
 
 T = TypeVar("T")

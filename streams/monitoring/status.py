@@ -17,8 +17,7 @@ from streams import topics
 from streams.agents.pipeline import STAGES
 from streams.broker.consumer import kafka_consumer, running_client
 from streams.broker.groups import STABLE, committed_offsets, describe_group
-from streams.monitoring.backlog import dead_letters_waiting
-from streams.monitoring.lag import FETCH_BYTES, read_oldest
+from streams.monitoring.lag import FETCH_BYTES, dead_letters_waiting, read_oldest
 from streams.monitoring.workers import WorkerStatus, ask_workers
 from streams.records import SHADOW
 from streams.rollout.announcements import read_announcements

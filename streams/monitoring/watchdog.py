@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Sequence
 
-from streams.monitoring.places import described
+from streams.monitoring.in_flight import described
 from streams.monitoring.progress import Progress, skip_commands
 from streams.records import Inbound
 

@@ -1,4 +1,4 @@
-"""Decisions as training data: the texts of reports of which every event is decided, with their marks."""
+"""Decisions as training data, and as gold: reports of which every event is decided, with their marks."""
 
 from __future__ import annotations
 
@@ -79,3 +79,20 @@ def _other(mention: Mapping[str, Any]) -> dict[str, Any]:
 
 def _is_free(start: int, end: int, taken: Sequence[tuple[int, int]]) -> bool:
     return not any(start < e and s < end for s, e in taken)
+
+
+def gold_lines(database: Database) -> Iterator[bytes]:
+    """A line for each report of which every event has a valid decision: the events that were not rejected.
+    Events that the models missed are not in this gold.
+    """
+    sql = "SELECT report_id, span_start, span_end, pt, review FROM events ORDER BY report_id, position"
+    for id_, found in groupby(database.query(sql)[1], key=lambda row: row[0]):
+        events = list(found)
+        if all(review is not None for *_, review in events):
+            kept = [
+                {"start": start, "end": end, "pt": pt}
+                for _, start, end, pt, review in events
+                if review != REJECTED
+            ]
+            line: dict[str, Any] = {"id": id_, "events": kept}
+            yield orjson.dumps(line) + b"\n"

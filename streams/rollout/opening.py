@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import shutil
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -14,15 +16,62 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from models.loading import Loaded, load
 from models.redaction import redact
+from models.releases import store
 from models.releases.manifest import Limits, Release, ReleaseError, StoreError
 from models.releases.private import private_folder
 from models.releases.remote import VERSION, fetch
 from models.releases.signature import read_public_key
 from models.releases.store import bundled, bundled_version, open_copy, open_release
-from streams.rollout import kept
 from streams.settings import Settings
 
 log = logging.getLogger(__name__)
+#: Releases of a task that are kept: the live one and the one before it.
+KEPT = 2
+
+
+def kept_folder(task: str, settings: Settings) -> Path:
+    """The folder of a task's kept releases; it need not exist."""
+    return settings.state_folder / "releases" / task
+
+
+def keep_copy(release: Release, settings: Settings) -> None:
+    """Keeps a copy of a release that was loaded, and removes the oldest beyond KEPT. A failure is logged: the
+    release runs all the same.
+    """
+    own = kept_folder(release.task, settings)
+    try:
+        own.mkdir(0o700, parents=True, exist_ok=True)
+        _copy(release, own)
+        os.utime(own / release.version)
+        # The times of the others may be later, of a clock that was set back.
+        others = [v for v in kept_versions(release.task, settings) if v != release.version]
+        for version in others[KEPT - 1 :]:
+            shutil.rmtree(own / version, ignore_errors=True)
+    except (OSError, ReleaseError) as error:
+        log.warning("%s %s is not kept in %s: %s", release.task, release.version, own, error)
+
+
+def kept_versions(task: str, settings: Settings) -> list[str]:
+    """The versions of a task that are kept, the one that was loaded last first."""
+    places = [p for p in kept_folder(task, settings).glob("*") if VERSION.fullmatch(p.name)]
+    return [p.name for p in sorted(places, key=_loaded_at, reverse=True)]
+
+
+def _copy(release: Release, own: Path) -> None:
+    """Copies a release if it is not kept yet or its copy is damaged; raises OSError and ReleaseError."""
+    try:
+        store.copy(release, own.parent)
+    except ReleaseError:
+        shutil.rmtree(own / release.version)
+        store.copy(release, own.parent)
+
+
+def _loaded_at(path: Path) -> float:
+    """0 for a folder that another worker has just removed."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 @contextmanager
@@ -91,13 +140,13 @@ def _limits(settings: Settings) -> Limits:
 
 def load_release(task: str, name: str | Path | None, settings: Settings, *, keep: bool = False) -> Loaded:
     """Opens, verifies and loads a release; with `keep` a copy stays on this machine (see
-    `streams.rollout.kept`). Raises ReleaseError.
+    `streams.rollout.opening`). Raises ReleaseError.
     """
     started = time.perf_counter()
     with open_verified(task, name, settings) as release:
         loaded = load_opened(release, settings)
         if keep and release.version != bundled_version(task):
-            kept.keep(release, settings)
+            keep_copy(release, settings)
     log.info("%s %s loaded in %.1f s", task, loaded.version, time.perf_counter() - started)
     return loaded
 

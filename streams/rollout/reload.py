@@ -20,10 +20,10 @@ from models.types import JUDGE
 from streams import metrics
 from streams.inference import lower_priority
 from streams.records import SHADOW, Announcement
-from streams.rollout import announcements, kept
+from streams.rollout import announcements
 from streams.rollout.announcements import Refusal, is_passing
 from streams.rollout.handle import Handle, load_task
-from streams.rollout.opening import load_release
+from streams.rollout.opening import kept_folder, kept_versions, load_release
 from streams.rollout.shadow import Shadow
 from streams.rollout.trust import Trust
 from streams.settings import Settings
@@ -87,8 +87,8 @@ def _fallbacks(task: str, announcement: Announcement, settings: Settings) -> Ite
     the release that was live before it, which the running workers have kept, and the releases that this
     machine ran last.
     """
-    own = kept.folder(task, settings)
-    versions = kept.kept_versions(task, settings)
+    own = kept_folder(task, settings)
+    versions = kept_versions(task, settings)
     if announcement.version in versions:
         yield own / announcement.version
     if announcement.previous is not None:

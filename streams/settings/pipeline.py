@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, SecretStr, field_validator, model_validator
 
 from models.types import RELEASED
-from streams.credentials.certificates import tls_context
+from streams.credentials.files import tls_context
 from streams.settings.secrets import SettingsWithSecrets
 
 EMBEDDED = "embedded"

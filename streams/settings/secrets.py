@@ -7,7 +7,7 @@ from typing import Self
 from pydantic import SecretStr, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from streams.credentials.secret_files import read_secret
+from streams.credentials.files import read_secret
 
 #: Settings that may also be given as a file, by the variable of the same name with _FILE.
 SECRETS = (

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from streams.signals.population import Pair, Tables
 from streams.signals.statistics.criteria import Statistics, evaluate
 from streams.signals.statistics.fitting import DEFAULT, NotEnoughPairs, fit
-from streams.signals.statistics.ratios import Interval
-from streams.signals.statistics.tables import Counts, Floats
+from streams.signals.statistics.ratios import Counts, Floats, Interval
 
 #: Columns of the counts, and of what is computed from them.
 COUNTED = 5

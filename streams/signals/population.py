@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from streams.signals.statistics.tables import Counts, Floats
+from streams.signals.statistics.ratios import Counts, Floats
 from streams.store.database import Database
 from streams.store.tables import quoted
 

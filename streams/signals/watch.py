@@ -11,7 +11,7 @@ import numpy as np
 from streams.signals.population import WEEK, Pair, Population, strata
 from streams.signals.statistics.criteria import Flags
 from streams.signals.statistics.maxsprt import ALPHA, critical_value, log_likelihood_ratio
-from streams.signals.statistics.tables import Floats
+from streams.signals.statistics.ratios import Floats
 from streams.store.database import Database
 
 #: Expected reports up to which a pair is watched: the first that those of the whole period do not exceed, so

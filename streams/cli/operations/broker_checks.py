@@ -19,7 +19,7 @@ from streams.agents.pipeline import STAGES
 from streams.broker.clock import MOST_AHEAD, explained, seconds_ahead
 from streams.broker.groups import committed_offsets
 from streams.broker.topic_check import Difference, differences
-from streams.cli.operations.findings import Finding
+from streams.cli.operations.local_checks import Finding
 from streams.dead_letters.redrive import REASONS, redrive_group
 from streams.settings import Settings
 from streams.topics import TopicsError, broker_name, group_id

@@ -15,7 +15,7 @@ from rich.text import Text
 from models.releases.manifest import ReleaseError
 from streams.cli.operations import local_checks as local
 from streams.cli.operations.broker_checks import check_brokers
-from streams.cli.operations.findings import Finding, Grade
+from streams.cli.operations.local_checks import Finding, Grade
 from streams.cli.terminal import err, read_settings
 from streams.records import Announcement
 from streams.rollout.announcements import read_announcements

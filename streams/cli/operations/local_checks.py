@@ -6,8 +6,9 @@ import asyncio
 import os
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from models.redaction import redact
 from models.releases import remote
@@ -15,10 +16,23 @@ from models.releases.manifest import PassingError, ReleaseError, StoreError
 from models.releases.signature import read_public_key
 from models.releases.store import bundled_version
 from models.types import JUDGE, RELEASED, TASKS
-from streams.cli.operations.findings import Finding, Grade
 from streams.records import Announcement
 from streams.rollout.opening import load_release, open_verified
 from streams.settings import EMBEDDED, Settings
+
+Grade = Literal["ok", "warn", "fail"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was looked at, what was found, and what to do about it."""
+
+    what: str
+    grade: Grade
+    found: str
+    fix: str = ""
+    """Empty where nothing is to be done."""
+
 
 #: Bytes that a worker of one stage needs, and that all stages in one process need.
 STAGE_BYTES, ALL_BYTES = 1000 << 20, 1300 << 20

@@ -18,7 +18,7 @@ import typer
 from streams.cli.arguments import MOST
 from streams.cli.groups import RESULTS, example
 from streams.cli.terminal import broker_settings, err, out, read_settings
-from streams.garbage import freeze
+from streams.stopping import freeze
 
 if TYPE_CHECKING:
     from streams.settings import Settings

@@ -93,8 +93,7 @@ def export(
     --cases prints candidate cases for a person to assess instead, and --examples training data.
     """
     from streams.reviews.cases import cases, csv_lines, json_lines
-    from streams.reviews.examples import example_lines
-    from streams.reviews.gold import gold_lines
+    from streams.reviews.examples import example_lines, gold_lines
 
     if as_csv and not as_cases:
         raise typer.BadParameter("it needs --cases", param_hint="--csv")

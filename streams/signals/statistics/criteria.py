@@ -8,10 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from streams.signals.statistics.information_component import information_component
 from streams.signals.statistics.mixture import Mixture
-from streams.signals.statistics.ratios import Interval, chi_square, mid_p, prr, ror
-from streams.signals.statistics.tables import Counts, Floats
+from streams.signals.statistics.ratios import (
+    Counts,
+    Floats,
+    Interval,
+    chi_square,
+    information_component,
+    mid_p,
+    prr,
+    ror,
+)
 
 Flags = NDArray[np.bool_]
 

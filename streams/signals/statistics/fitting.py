@@ -15,7 +15,7 @@ import scipy
 from scipy.special import expit, logit
 
 from streams.signals.statistics.mixture import Mixture, rows_by_count
-from streams.signals.statistics.tables import Floats
+from streams.signals.statistics.ratios import Floats
 
 #: DuMouchel and Pregibon (2001) start from this prior.
 DEFAULT = Mixture(0.2, 0.1, 2.0, 4.0, 1 / 3)

@@ -13,7 +13,7 @@ import numpy as np
 import scipy
 from scipy.special import gammaln, lambertw
 
-from streams.signals.statistics.tables import Floats
+from streams.signals.statistics.ratios import Floats
 
 ALPHA = 0.05
 #: No critical value for alpha above 1e-7 is outside.

@@ -9,7 +9,7 @@ import scipy
 from numpy.typing import NDArray
 from scipy.special import digamma, expit, gammainc, gammaincinv, gammaln, logit
 
-from streams.signals.statistics.tables import Floats
+from streams.signals.statistics.ratios import Floats
 
 #: Pairs of one count from which their quantiles are interpolated, and the step between two nodes in log E.
 INTERPOLATED_FROM = 2000

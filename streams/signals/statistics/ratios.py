@@ -1,14 +1,58 @@
-"""Ratios of a 2x2 table and tests of independence: PRR, ROR, chi-square, Fisher's mid-P."""
+"""Counts of 2x2 tables, their ratios and tests of independence: PRR, ROR, IC, chi-square, Fisher's mid-P."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import scipy
-from scipy.special import ndtri
+from numpy.typing import NDArray
+from scipy.special import gammaincinv, ndtri
 
-from streams.signals.statistics.tables import Counts, Floats
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Arrays of equal length, one entry for each pair, in reports."""
+
+    n: Floats
+    """Reports with the drug and the term."""
+    drug: Floats
+    """Reports with the drug."""
+    term: Floats
+    """Reports with the term."""
+    total: Floats
+    """All reports of the population."""
+    stratified: Floats | None = None
+    """Expected reports, summed over strata; None: from the margins."""
+
+    def __len__(self) -> int:
+        return len(self.n)
+
+    @property
+    def expected(self) -> Floats:
+        """Reports that independence of drug and term would give: drug x term / total (DuMouchel 1999)."""
+        return self.drug * self.term / self.total if self.stratified is None else self.stratified
+
+    @property
+    def cells(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """a: drug and term, b: drug without term, c: term without drug, d: neither."""
+        b, c = self.drug - self.n, self.term - self.n
+        return self.n, b, c, self.total - self.n - b - c
+
+    def take(self, rows: NDArray[np.intp]) -> Counts:
+        """The counts of some pairs."""
+        stratified = None if self.stratified is None else self.stratified[rows]
+        return Counts(self.n[rows], self.drug[rows], self.term[rows], self.total[rows], stratified)
+
+
+def counts_of(cells: Iterable[tuple[float, float, float, float]]) -> Counts:
+    """Counts from the cells a, b, c, d of 2x2 tables."""
+    a, b, c, d = np.asarray(list(cells), float).reshape(-1, 4).T
+    return Counts(a, a + b, a + c, a + b + c + d)
+
 
 LEVEL = 0.95
 
@@ -70,3 +114,20 @@ def _corrected(counts: Counts, where: np.typing.NDArray[np.bool_]) -> tuple[Floa
 def _around(value: Floats, error: Floats, level: float) -> Interval:
     factor = np.exp(ndtri(0.5 + level / 2) * error)
     return Interval(value, value / factor, value * factor)
+
+
+#: Added to the observed and the expected count.
+SHRINKAGE = 0.5
+
+
+def information_component(n: Floats, expected: Floats, level: float = LEVEL) -> Interval:
+    """log2((n + 1/2) / (E + 1/2)), and the exact limits of the gamma posterior with shape n + 1/2 and rate
+    E + 1/2 on the same scale.
+    """
+    # The quantiles depend on the count alone, and few counts are different.
+    distinct, place = np.unique(n, return_inverse=True)
+    shape = distinct + SHRINKAGE
+    rate = np.log2(expected + SHRINKAGE)
+    tail = (1 - level) / 2
+    low, high = (np.log2(gammaincinv(shape, p)) for p in (tail, 1 - tail))
+    return Interval(np.log2(shape)[place] - rate, low[place] - rate, high[place] - rate)

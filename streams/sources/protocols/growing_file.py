@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from streams.codec import BadRecord
 from streams.input_reports import read_object
-from streams.sources.protocols.bodies import MAX_LINE
+from streams.sources.protocols.connection import MAX_LINE
 
 #: Most lines of one read.
 LINES_AT_ONCE = 256

@@ -18,13 +18,14 @@ import aiohttp
 import orjson
 
 from streams.intake.items import Deletion, Item, Post
-from streams.sources.protocols.bodies import json_of, read_lines
 from streams.sources.protocols.connection import (
     answered,
     interruptions,
+    json_of,
     language_code,
     parse_time,
     raise_for,
+    read_lines,
     session,
 )
 from streams.sources.protocols.markup import text_of

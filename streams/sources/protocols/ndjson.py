@@ -16,8 +16,7 @@ from streams.codec import BadRecord
 from streams.input_reports import read_object, report_of
 from streams.intake.items import Deletion, Item, Post
 from streams.pipe import PipeThread
-from streams.sources.protocols.bodies import MAX_LINE
-from streams.sources.protocols.connection import language_code
+from streams.sources.protocols.connection import MAX_LINE, language_code
 from streams.sources.protocols.growing_file import GrowingFile, read_bounded
 from streams.sources.source import Backoff, Position, Step
 

@@ -13,10 +13,10 @@ from typing import Any
 import aiohttp
 
 from streams.intake.items import Post
-from streams.sources.protocols.bodies import body_of
 from streams.sources.protocols.connection import (
     REQUEST_SECONDS,
     answered,
+    body_of,
     interruptions,
     language_code,
     raise_for,

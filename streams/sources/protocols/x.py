@@ -16,13 +16,13 @@ from typing import Any
 import orjson
 
 from streams.intake.items import Post
-from streams.sources.protocols.bodies import read_lines
 from streams.sources.protocols.connection import (
     answered,
     interruptions,
     language_code,
     parse_time,
     raise_for,
+    read_lines,
     session,
 )
 from streams.sources.protocols.x_rules import synchronise

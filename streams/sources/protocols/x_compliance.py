@@ -16,12 +16,13 @@ import aiohttp
 import orjson
 
 from streams.intake.items import Deletion, Item
-from streams.sources.protocols.bodies import json_of, read_lines
 from streams.sources.protocols.connection import (
     REQUEST_SECONDS,
     answered,
     interruptions,
+    json_of,
     raise_for,
+    read_lines,
     session,
 )
 from streams.sources.protocols.x import PREFIX, SERVER

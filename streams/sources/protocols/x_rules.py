@@ -10,7 +10,7 @@ from typing import Any
 import aiohttp
 
 from models.tables import read_tsv
-from streams.sources.protocols.bodies import json_of
+from streams.sources.protocols.connection import json_of
 from streams.sources.source import Interrupted, SourceFailed
 
 #: Limits of the API.

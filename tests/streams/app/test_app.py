@@ -9,9 +9,8 @@ from faust.types import ConsumerMessage
 
 from streams.agents import ner
 from streams.app.consumer import CommittedConsumer, _CommittedConsumerThread
-from streams.app.options import options
 from streams.app.ports import FIRST_BATCH, FaustPorts, _Place
-from streams.app.stage_app import _App
+from streams.app.stage_app import _App, options
 from streams.broker.embedded import EmbeddedBroker
 from streams.cli.ingest import Sender
 from streams.inference import InferenceWorkers

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from streams.credentials.certificates import tls_context
+from streams.credentials.files import tls_context
 from streams.credentials.tokens import Client, ClientCredentials, FileTokens, TokenError, client_credentials
 from tests.fakes import Clock
 from tests.streams.cli.command_line import CommandLine, closed_port

@@ -8,8 +8,7 @@ import pytest
 
 from streams.codec import BadRecord
 from streams.intake.authors import AuthorKeys
-from streams.intake.intake import Privacy
-from streams.intake.lines import masked_report
+from streams.intake.intake import Privacy, masked_report
 from streams.records import Masked, Report
 
 PRIVACY = Privacy(AuthorKeys(b"k" * 16), ("US",))

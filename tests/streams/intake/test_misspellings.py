@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from streams.intake.filter import Terms, drug_terms
-from streams.intake.misspellings import misspellings
+from streams.intake.filter import Terms, drug_terms, misspellings
 
 
 def test_a_single_slip_in_a_long_name_is_found() -> None:

@@ -11,7 +11,7 @@ from signal import SIGCONT, SIGSTOP
 
 import pytest
 
-from streams.monitoring.places import described
+from streams.monitoring.in_flight import described
 from streams.monitoring.progress import Progress, skip_commands
 from streams.records import Inbound
 from tests.fakes import Clock

@@ -14,8 +14,7 @@ from streams.signals.live import LiveStatistics
 from streams.signals.population import STRATUM, WEEK, Population, Tables, count, strata
 from streams.signals.statistics.criteria import evaluate
 from streams.signals.statistics.mixture import Mixture
-from streams.signals.statistics.ratios import prr
-from streams.signals.statistics.tables import Counts, Floats
+from streams.signals.statistics.ratios import Counts, Floats, prr
 from streams.signals.watch import watch
 from streams.store.database import Database
 from tests.streams.signals.conftest import Fill

@@ -9,15 +9,15 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from streams.sources.protocols import bodies, connection
+from streams.sources.protocols import connection
 from streams.sources.protocols.bluesky import Bluesky
-from streams.sources.protocols.bodies import read_lines
 from streams.sources.protocols.connection import (
     asked_wait,
     interruptions,
     language_code,
     parse_time,
     raise_for,
+    read_lines,
     session,
 )
 from streams.sources.protocols.mastodon import Mastodon
@@ -133,8 +133,7 @@ def test_times_and_languages_of_posts() -> None:
 async def test_a_server_that_accepts_a_connection_and_says_nothing_is_left(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (connection, bodies):
-        monkeypatch.setattr(module, "REQUEST_SECONDS", 0.1)
+    monkeypatch.setattr(connection, "REQUEST_SECONDS", 0.1)
     closed = asyncio.Event()
 
     async def says_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

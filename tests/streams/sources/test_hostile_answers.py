@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 from aiohttp import WSMsgType, web
 
-from streams.sources.protocols import bodies
+from streams.sources.protocols import connection
 from streams.sources.protocols.bluesky import Bluesky
-from streams.sources.protocols.bodies import LINES_A_TURN, MAX_SKIPPED, read_lines
-from streams.sources.protocols.connection import session
+from streams.sources.protocols.connection import LINES_A_TURN, MAX_SKIPPED, read_lines, session
 from streams.sources.protocols.mastodon import Mastodon
 from streams.sources.protocols.rss import Rss
 from streams.sources.protocols.x import X
@@ -55,7 +54,7 @@ async def test_an_answer_without_an_end_is_left(name: str) -> None:
         await response.prepare(request)
         if "streaming" in request.path:
             await asyncio.sleep(PATIENCE)
-        while sent < 20 * bodies.MAX_BODY:
+        while sent < 20 * connection.MAX_BODY:
             await response.write(b"[" * 100_000)
             sent += 100_000
         return response
@@ -66,7 +65,7 @@ async def test_an_answer_without_an_end_is_left(name: str) -> None:
                 async for _ in steps:
                     pass
     # Some of it is in buffers, of this process and of the operating system.
-    assert sent < 4 * bodies.MAX_BODY
+    assert sent < 4 * connection.MAX_BODY
 
 
 @pytest.mark.parametrize("coding", ["gzip", "identity, deflate", "BR", "zstd", "none-that-is-known"])

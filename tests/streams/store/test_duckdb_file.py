@@ -222,6 +222,6 @@ def test_readers_of_the_same_process_open_the_file_in_between(tmp_path: Path) ->
 
 
 def test_a_process_that_left_objects_out_of_garbage_collections_ends_without_a_word_about_leaks() -> None:
-    code = "import duckdb; from streams.garbage import freeze; freeze()"
+    code = "import duckdb; from streams.stopping import freeze; freeze()"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stderr == ""

@@ -16,7 +16,7 @@ import pytest
 from streams.codec import decode, encode
 from streams.records import CodedReport, Inbound, Review, ReviewedEvent
 from streams.reviews.cases import cases
-from streams.reviews.gold import gold_lines
+from streams.reviews.examples import gold_lines
 from streams.reviews.log import ReviewLog, place_of
 from streams.settings import Settings
 from streams.signals.population import STRATUM, WEEK, Population, count, strata

@@ -16,7 +16,7 @@ from streams.broker.embedded import EmbeddedBroker
 from streams.records import Review
 from streams.replay.gold import read_gold
 from streams.reviews.chain import BrokenChain, verify
-from streams.reviews.gold import gold_lines
+from streams.reviews.examples import gold_lines
 from streams.reviews.log import ReviewLog
 from streams.settings import Settings
 from streams.store.follow import Follower

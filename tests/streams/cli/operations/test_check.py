@@ -12,7 +12,7 @@ from models.releases.manifest import Release
 from streams.broker.embedded import EmbeddedBroker
 from streams.cli.operations import local_checks as local
 from streams.cli.operations.broker_checks import check_brokers
-from streams.cli.operations.findings import Finding
+from streams.cli.operations.local_checks import Finding
 from streams.records import Announcement
 from streams.settings import Settings
 from tests.streams.cli.command_line import Answer, CommandLine, closed_port

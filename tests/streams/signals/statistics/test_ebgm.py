@@ -16,7 +16,7 @@ from streams.signals.statistics import mixture
 from streams.signals.statistics.criteria import Flags, Statistics
 from streams.signals.statistics.fitting import DEFAULT, NotEnoughPairs, Squashed, cost, fit, squash
 from streams.signals.statistics.mixture import Mixture
-from streams.signals.statistics.tables import Counts, Floats
+from streams.signals.statistics.ratios import Counts, Floats
 
 #: The prior that openEBGM's vignette fits to the CAERS data.
 PUBLISHED = Mixture(3.25379356, 0.39988854, 2.02612692, 1.90807970, 0.06534557)

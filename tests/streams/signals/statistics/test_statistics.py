@@ -11,11 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streams.signals.statistics.criteria import CRITERIA, benjamini_hochberg, discoveries, evaluate
-from streams.signals.statistics.information_component import information_component
 from streams.signals.statistics.maxsprt import critical_value, log_likelihood_ratio, power, signal_probability
 from streams.signals.statistics.mixture import Mixture
-from streams.signals.statistics.ratios import chi_square, mid_p, prr, ror
-from streams.signals.statistics.tables import Counts, counts_of
+from streams.signals.statistics.ratios import (
+    Counts,
+    chi_square,
+    counts_of,
+    information_component,
+    mid_p,
+    prr,
+    ror,
+)
 
 #: The 17 reports of openEBGM's vignette: drug and event of each.
 REPORTS = [

@@ -14,7 +14,7 @@ from streams.intake.filter import Filter
 from streams.intake.intake import PostIntake, Privacy
 from streams.intake.items import Post
 from streams.records import MAX_TEXT
-from streams.sources.protocols.bodies import MAX_LINE
+from streams.sources.protocols.connection import MAX_LINE
 from streams.sources.protocols.growing_file import GrowingFile
 from streams.sources.protocols.ndjson import Ndjson
 from tests.streams.sources.json_lines import line, malformed, read_to_the_end
