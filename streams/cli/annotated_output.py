@@ -21,7 +21,7 @@ from streams.records import Report, Summary
 from streams.store.csv_line import csv_line, no_formula
 from streams.store.duckdb_file import insert
 from streams.store.rows import Rows
-from streams.store.tables import EVENTS, Table
+from streams.store.tables import EVENTS, Table, quoted
 from streams.topics import SUMMARIES
 
 Format = Literal["jsonl", "csv", "parquet"]
@@ -76,8 +76,7 @@ def _writer(file: IO[bytes], form: Format, results: str) -> Iterator[Write]:
     ):
         rows.execute(table.ddl())
         yield lambda records: insert(rows, table, _rows(records))
-        target = file.name.replace("'", "''")
-        rows.execute(f"COPY {table.name} TO '{target}' (FORMAT parquet, COMPRESSION zstd)")
+        rows.execute(f"COPY {table.name} TO {quoted(file.name)} (FORMAT parquet, COMPRESSION zstd)")
 
 
 def _write_json(file: IO[bytes], records: Sequence[Report]) -> None:

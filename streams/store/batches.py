@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from streams.broker.topic_ids import TopicId
@@ -11,7 +11,7 @@ from streams.codec import BadRecord, adapter, decode
 from streams.order import Revision, read_revision, revision_of
 from streams.records import Id, Inbound, Report
 from streams.store.rows import Row, Rows
-from streams.store.tables import REPORTS, SUMMARIES, Table
+from streams.store.tables import REPORTS, SUMMARIES, TABLES, Table
 from streams.topics import SUMMARIES as SUMMARIES_TOPIC
 from streams.topics import by_name
 
@@ -43,6 +43,20 @@ class Batch:
     """The ids of the topics that the offsets are of from now on."""
     stale: int = 0
     repeated: int = 0
+
+    def tables(self) -> Iterator[tuple[Table, list[Row]]]:
+        """The rows of each table of TABLES, in its order: the offsets behind what they are of."""
+        offsets: list[Row] = [
+            {"topic": topic, "partition": partition, "next_offset": offset}
+            for (topic, partition), offset in self.offsets.items()
+        ]
+        topics: list[Row] = [
+            {"topic": name, "cluster_id": id_.cluster, "topic_id": id_.topic}
+            for name, id_ in self.topics.items()
+        ]
+        r = self.rows
+        rows = (r.reports, r.events, r.pairs, r.summaries, r.reviews, offsets, topics)
+        return zip(TABLES, rows, strict=True)
 
 
 def read(message: Inbound) -> Read | None:
@@ -100,17 +114,6 @@ def fold(messages: Sequence[Read], kept: Mapping[tuple[str, str], Revision]) -> 
         if message.table is REPORTS and place in kept:
             batch.replaced.append(message.id)
     return batch
-
-
-def offset_rows(offsets: Offsets) -> list[Row]:
-    return [
-        {"topic": topic, "partition": partition, "next_offset": offset}
-        for (topic, partition), offset in offsets.items()
-    ]
-
-
-def topic_rows(topics: Mapping[str, TopicId]) -> list[Row]:
-    return [{"topic": name, "cluster_id": id_.cluster, "topic_id": id_.topic} for name, id_ in topics.items()]
 
 
 def next_offsets(messages: Sequence[Inbound]) -> Offsets:

@@ -17,19 +17,16 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import duckdb
 import orjson
 
 from models.releases.store import sync
-from streams.broker.topic_ids import TopicId
-from streams.order import Revision
 from streams.store import schema
-from streams.store.batches import Batch, Offsets, offset_rows, topic_rows
-from streams.store.database import DatabaseBusy, DatabaseError
-from streams.store.rows import REVISION, Row, revision_from
-from streams.store.tables import EVENTS, OFFSETS, PAIRS, REPORTS, REVIEWS, SUMMARIES, TOPICS, Table, quoted
+from streams.store.batches import Batch
+from streams.store.database import Database, DatabaseBusy, DatabaseError, first_line
+from streams.store.tables import EVENTS, PAIRS, Table, quoted
 from streams.topics import DELETED_MS
 
 log = logging.getLogger(__name__)
@@ -46,7 +43,7 @@ READER = {"enable_external_access": "false", "lock_configuration": "true"}
 _JSON_TYPES = {"text": "VARCHAR", "double precision": "DOUBLE"}
 
 
-class DuckDatabase:
+class DuckDatabase(Database):
     """A database of this machine; `write` creates it, and refuses where another process writes to it."""
 
     def __init__(self, path: Path, *, write: bool = False) -> None:
@@ -71,19 +68,6 @@ class DuckDatabase:
         elif not path.exists():
             raise DatabaseError(f"there is no {path}; `pvstream store` writes it")
 
-    def offsets(self) -> Offsets:
-        found = self._opened().execute(f"SELECT * FROM {OFFSETS.name}").fetchall()
-        return {(topic, partition): offset for topic, partition, offset in found}
-
-    def topics(self) -> Mapping[str, TopicId]:
-        found = self._opened().execute(f"SELECT topic, cluster_id, topic_id FROM {TOPICS.name}").fetchall()
-        return {topic: TopicId(cluster, id_) for topic, cluster, id_ in found}
-
-    def revisions(self, table: Table, ids: Sequence[str]) -> Mapping[tuple[str, str], Revision]:
-        sql = f"SELECT id, {', '.join(REVISION)} FROM {table.name} WHERE id IN (SELECT unnest(?))"
-        found = self._opened().execute(sql, [list(ids)]).fetchall()
-        return {(table.name, row[0]): revision_from(row[1:]) for row in found}
-
     def write(self, batch: Batch) -> None:
         with self._transaction() as connection:
             if batch.replaced:
@@ -92,13 +76,8 @@ class DuckDatabase:
                     connection.execute(
                         f"DELETE FROM {table.name} WHERE report_id IN (SELECT unnest(?))", [batch.replaced]
                     )
-            insert(connection, REPORTS, batch.rows.reports)
-            insert(connection, EVENTS, batch.rows.events)
-            insert(connection, PAIRS, batch.rows.pairs)
-            insert(connection, SUMMARIES, batch.rows.summaries)
-            insert(connection, REVIEWS, batch.rows.reviews)
-            insert(connection, OFFSETS, offset_rows(batch.offsets))
-            insert(connection, TOPICS, topic_rows(batch.topics))
+            for table, rows in batch.tables():
+                insert(connection, table, rows)
 
     def query(self, sql: str) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
         with _database_errors():
@@ -108,21 +87,11 @@ class DuckDatabase:
             names = [column[0] for column in cursor.description or ()]
         return names, _fetched(cursor)
 
-    def rows(self, table: Table) -> Iterator[list[Row]]:
-        names, found = self.query(f"SELECT {', '.join(table.columns)} FROM {table.name}")
-        chunk: list[Row] = []
-        for row in found:
-            chunk.append(dict(zip(names, row, strict=True)))
-            if len(chunk) == CHUNK:
-                yield chunk
-                chunk = []
-        if chunk:
-            yield chunk
+    def _all(self, sql: str) -> Sequence[tuple[Any, ...]]:
+        return cast(Sequence[tuple[Any, ...]], self._opened().execute(sql).fetchall())
 
-    @contextmanager
-    def snapshot(self) -> Iterator[None]:
-        """Nobody writes while this process has the file open."""
-        yield
+    def _of_ids(self, sql: str, ids: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        return iter(self._opened().execute(f"{sql} IN (SELECT unnest(?))", [list(ids)]).fetchall())
 
     def release(self) -> None:
         if self._connection is not None:
@@ -163,7 +132,7 @@ class DuckDatabase:
             for file in (new, own):
                 with suppress(OSError):
                     file.unlink(missing_ok=True)
-            log.warning("%s keeps what was deleted from it for now: %s", self.path, _first_line(error))
+            log.warning("%s keeps what was deleted from it for now: %s", self.path, first_line(error))
 
     def _opened(self) -> Any:
         """The connection; waits for others to close the file."""
@@ -177,7 +146,7 @@ class DuckDatabase:
                         is_busy = any(words in str(error) for words in BUSY)
                         if not is_busy or time.monotonic() > end:
                             kind = DatabaseBusy if is_busy else DatabaseError
-                            raise kind(f"{self.path}: {_first_line(error)}") from None
+                            raise kind(f"{self.path}: {first_line(error)}") from None
                         time.sleep(POLL_SECONDS)
         return self._connection
 
@@ -294,8 +263,4 @@ def _database_errors() -> Iterator[None]:
     try:
         yield
     except (duckdb.Error, schema.OtherSchema) as error:
-        raise DatabaseError(_first_line(error)) from None
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).split("\n", 1)[0]
+        raise DatabaseError(first_line(error)) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 
 import duckdb
@@ -11,7 +12,10 @@ import duckdb
 from models.releases.store import sync
 from streams.store.database import Database, DatabaseError
 from streams.store.duckdb_file import insert
-from streams.store.tables import DATA, EVENTS, REPORTS, SUMMARIES, Table
+from streams.store.tables import DATA, EVENTS, REPORTS, SUMMARIES, Table, quoted
+
+#: Rows that are copied at once.
+CHUNK = 10_000
 
 
 def export(database: Database, folder: Path) -> dict[str, int]:
@@ -58,7 +62,8 @@ def _publish(new: Path, folder: Path) -> None:
 
 def _write(copy: duckdb.DuckDBPyConnection, database: Database, table: Table, folder: Path) -> int:
     copy.execute(table.ddl())
-    for chunk in database.rows(table):
+    names, found = database.query(f"SELECT {', '.join(table.columns)} FROM {table.name}")
+    while chunk := [dict(zip(names, row, strict=True)) for row in islice(found, CHUNK)]:
         insert(copy, table, chunk)
     time, source = "reported_at", table.name
     if table == EVENTS:
@@ -68,11 +73,7 @@ def _write(copy: duckdb.DuckDBPyConnection, database: Database, table: Table, fo
     kept = "WHERE NOT deleted" if table in (REPORTS, SUMMARIES) else ""
     month = f"coalesce(strftime({time}, '%Y-%m'), 'unknown') AS month"
     done = copy.execute(
-        f"COPY (SELECT *, {month} FROM {source} {kept}) TO '{_quoted(folder / table.name)}' "
+        f"COPY (SELECT *, {month} FROM {source} {kept}) TO {quoted(str(folder / table.name))} "
         "(FORMAT parquet, COMPRESSION zstd, PARTITION_BY (month))"
     ).fetchone()
     return int(done[0]) if done else 0
-
-
-def _quoted(path: Path) -> str:
-    return str(path).replace("'", "''")

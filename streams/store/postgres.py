@@ -10,15 +10,11 @@ from typing import Any
 import orjson
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from psycopg.rows import dict_row
 
-from streams.broker.topic_ids import TopicId
-from streams.order import Revision
 from streams.store import schema
-from streams.store.batches import Batch, Offsets, offset_rows, topic_rows
-from streams.store.database import DatabaseAway, DatabaseError
-from streams.store.rows import REVISION, Row, revision_from
-from streams.store.tables import EVENTS, OFFSETS, PAIRS, REPORTS, REVIEWS, SUMMARIES, TOPICS, Table
+from streams.store.batches import Batch, Offsets
+from streams.store.database import Database, DatabaseAway, DatabaseError, first_line
+from streams.store.tables import EVENTS, PAIRS, Table
 
 CHUNK = 10_000
 NEXT = "FETCH 10000 FROM asked"
@@ -45,7 +41,7 @@ INDEXES = (
 )
 
 
-class PostgresDatabase:
+class PostgresDatabase(Database):
     """A database of a server; `write` creates the tables, and refuses where another process writes to it.
 
     A reader's transactions are read only, but give it a role that may only read all the same.
@@ -88,16 +84,7 @@ class PostgresDatabase:
     def offsets(self) -> Offsets:
         if self._connection.closed:
             self._connect(LOST_SECONDS)
-        found = self._all(f"SELECT topic, partition, next_offset FROM {OFFSETS.name}")
-        return {(topic, partition): offset for topic, partition, offset in found}
-
-    def topics(self) -> Mapping[str, TopicId]:
-        found = self._all(f"SELECT topic, cluster_id, topic_id FROM {TOPICS.name}")
-        return {topic: TopicId(cluster, id_) for topic, cluster, id_ in found}
-
-    def revisions(self, table: Table, ids: Sequence[str]) -> Mapping[tuple[str, str], Revision]:
-        sql = f"SELECT id, {', '.join(REVISION)} FROM {table.name} WHERE id = ANY(%s)"
-        return {(table.name, row[0]): revision_from(row[1:]) for row in self._all(sql, [list(ids)])}
+        return super().offsets()
 
     def write(self, batch: Batch) -> None:
         with self._errors(), self._connection.transaction():
@@ -107,11 +94,7 @@ class PostgresDatabase:
                         f"DELETE FROM {table.name} WHERE report_id = ANY(%s)",
                         [batch.replaced],
                     )
-            for table, rows in (
-                (REPORTS, batch.rows.reports), (EVENTS, batch.rows.events),
-                (PAIRS, batch.rows.pairs), (SUMMARIES, batch.rows.summaries), (REVIEWS, batch.rows.reviews),
-                (OFFSETS, offset_rows(batch.offsets)), (TOPICS, topic_rows(batch.topics)),
-            ):  # fmt: skip
+            for table, rows in batch.tables():
                 if rows:
                     self._connection.execute(_insert(table), [_document(rows)])
 
@@ -122,15 +105,6 @@ class PostgresDatabase:
             cursor.execute(f"DECLARE asked NO SCROLL CURSOR FOR {sql}", prepare=True)
             cursor.execute(NEXT)
         return [column.name for column in cursor.description or ()], self._fetched(cursor)
-
-    def rows(self, table: Table) -> Iterator[list[Row]]:
-        sql = f"SELECT {', '.join(table.columns)} FROM {table.name}"
-        with self._errors(), self._connection.cursor("rows", row_factory=dict_row) as cursor:
-            cursor.execute(sql)
-            while chunk := cursor.fetchmany(CHUNK):
-                yield chunk
-        if not self._in_snapshot:
-            self._connection.rollback()
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -145,9 +119,6 @@ class PostgresDatabase:
                 self._connection.rollback()
                 self._connection.isolation_level = None
 
-    def release(self) -> None:
-        """A server serves others meanwhile."""
-
     def close(self) -> None:
         self._connection.close()
 
@@ -161,6 +132,9 @@ class PostgresDatabase:
             found = self._connection.execute(sql, parameters).fetchall()
             self._connection.commit()
         return found
+
+    def _of_ids(self, sql: str, ids: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        return iter(self._all(f"{sql} = ANY(%s)", [list(ids)]))
 
     def _fetched(self, cursor: psycopg.Cursor[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
         with self._errors():
@@ -178,7 +152,7 @@ class PostgresDatabase:
             yield
         except (psycopg.Error, schema.OtherSchema) as error:
             kind = DatabaseAway if self._connection.closed else DatabaseError
-            raise kind(_first_line(error)) from None
+            raise kind(first_line(error)) from None
 
 
 def _insert(table: Table) -> str:
@@ -209,8 +183,4 @@ def _connected(url: str, password: str) -> psycopg.Connection[tuple[Any, ...]]:
             password=password or None, connect_timeout=CONNECT_SECONDS, application_name="pvstream",
         )  # fmt: skip
     except psycopg.Error as error:
-        raise DatabaseAway(_first_line(error)) from None
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).split("\n", 1)[0]
+        raise DatabaseAway(first_line(error)) from None

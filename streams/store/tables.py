@@ -32,6 +32,15 @@ class Table:
         return f" ON CONFLICT ({', '.join(self.key)}) DO UPDATE SET {changed}"
 
 
+#: What `reports` and `summaries` end with: where a record stands among those of its key.
+PROVENANCE: dict[str, Kind] = {
+    "deleted": "boolean",
+    "origin_topic": "text",
+    "origin_partition": "bigint",
+    "origin_offset": "bigint",
+    "generations": "text",
+    "releases": "text",
+}
 REPORTS = Table(
     "reports",
     {
@@ -49,12 +58,7 @@ REPORTS = Table(
         "record_id": "text",
         "permalink": "text",  # address at the source
         "author_known": "boolean",  # the record has the hash of an author, which is not kept, or an address
-        "deleted": "boolean",
-        "origin_topic": "text",
-        "origin_partition": "bigint",
-        "origin_offset": "bigint",
-        "generations": "text",
-        "releases": "text",
+        **PROVENANCE,
     },
     ("id",),
 )
@@ -110,12 +114,7 @@ SUMMARIES = Table(
         "received_at": "timestamp",
         "reported_at": "timestamp",
         "record_id": "text",
-        "deleted": "boolean",
-        "origin_topic": "text",
-        "origin_partition": "bigint",
-        "origin_offset": "bigint",
-        "generations": "text",
-        "releases": "text",
+        **PROVENANCE,
     },
     ("id",),
 )

@@ -14,24 +14,13 @@ from urllib.parse import unquote, urlsplit
 import clickhouse_connect
 from clickhouse_connect.driver.exceptions import ClickHouseError, OperationalError, StreamFailureError
 
-from streams.broker.topic_ids import TopicId
-from streams.order import Revision
 from streams.store import schema
-from streams.store.batches import Batch, Offsets, offset_rows, topic_rows
+from streams.store.batches import Batch
 from streams.store.clickhouse.lease import COUNTED, WriterLease
-from streams.store.clickhouse.tables import (
-    STORED_OFFSETS,
-    STORED_REPORTS,
-    STORED_REVIEWS,
-    STORED_SUMMARIES,
-    STORED_TOPICS,
-    lines,
-    report_lines,
-    statements,
-)
-from streams.store.database import DatabaseAway, DatabaseError
-from streams.store.rows import REVISION, Row, revision_from
-from streams.store.tables import OFFSETS, REPORTS, TOPICS, Table, quoted
+from streams.store.clickhouse.tables import lines, report_lines, statements, stored
+from streams.store.database import Database, DatabaseAway, DatabaseError, first_line
+from streams.store.rows import Row
+from streams.store.tables import EVENTS, PAIRS, REPORTS, quoted
 
 CONNECT_SECONDS = 10
 #: Ids in one query.
@@ -46,7 +35,7 @@ SETTINGS = {
 }
 
 
-class ClickHouseDatabase:
+class ClickHouseDatabase(Database):
     """A database of a server; `write` creates the tables, and refuses where another process writes to it.
 
     A reader's queries are read only; give it a role that may only read all the same.
@@ -74,18 +63,6 @@ class ClickHouseDatabase:
         if found is None or found < schema.VERSION:
             self._client.command(f"INSERT INTO schema_version VALUES ({schema.VERSION})")
 
-    def offsets(self) -> Offsets:
-        found = self._all(f"SELECT topic, partition, next_offset FROM {OFFSETS.name}")
-        return {(topic, partition): offset for topic, partition, offset in found}
-
-    def topics(self) -> Mapping[str, TopicId]:
-        found = self._all(f"SELECT topic, cluster_id, topic_id FROM {TOPICS.name}")
-        return {topic: TopicId(cluster, id_) for topic, cluster, id_ in found}
-
-    def revisions(self, table: Table, ids: Sequence[str]) -> Mapping[tuple[str, str], Revision]:
-        sql = f"SELECT id, {', '.join(REVISION)} FROM {table.name} WHERE id"
-        return {(table.name, row[0]): revision_from(row[1:]) for row in self._of_ids(sql, ids)}
-
     def write(self, batch: Batch) -> None:
         if self._lease is None:
             raise DatabaseError("the database is open for reading only")
@@ -97,31 +74,15 @@ class ClickHouseDatabase:
             version = (self._lease.epoch << COUNTED) + self._written
             rewritten = self._reports([id_ for id_ in batch.replaced if id_ not in given])
             reports = [*rows.reports, *rewritten]
-            self._insert(STORED_REPORTS, report_lines(reports, rows.events, rows.pairs, version))
-            self._insert(STORED_SUMMARIES, lines(rows.summaries, version))
-            self._insert(STORED_REVIEWS, lines(rows.reviews, version))
-            self._insert(STORED_OFFSETS, lines(offset_rows(batch.offsets), version))
-            self._insert(STORED_TOPICS, lines(topic_rows(batch.topics), version))
+            self._insert(stored(REPORTS), report_lines(reports, rows.events, rows.pairs, version))
+            for table, others in batch.tables():
+                if table not in (REPORTS, EVENTS, PAIRS):
+                    self._insert(stored(table), lines(others, version))
 
     def query(self, sql: str) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
         with _database_errors():
             stream = self._client.query_row_block_stream(sql)
         return list(stream.source.column_names), _fetched(stream)
-
-    def rows(self, table: Table) -> Iterator[list[Row]]:
-        with _database_errors():
-            sql = f"SELECT {', '.join(table.columns)} FROM {table.name}"
-            with self._client.query_row_block_stream(sql) as stream:
-                for block in stream:
-                    yield [dict(zip(table.columns, row, strict=True)) for row in block]
-
-    @contextmanager
-    def snapshot(self) -> Iterator[None]:
-        """A query sees each report whole, but several queries may see different states."""
-        yield
-
-    def release(self) -> None:
-        """A server serves others meanwhile."""
 
     def close(self) -> None:
         with _database_errors():
@@ -185,4 +146,4 @@ def _database_errors() -> Iterator[None]:
         # Each request connects again. An error of the server inside of an answer is no lost connection.
         is_away = isinstance(error, OperationalError) and not isinstance(error, StreamFailureError)
         kind = DatabaseAway if is_away else DatabaseError
-        raise kind((str(error) or type(error).__name__).split("\n", 1)[0]) from None
+        raise kind(first_line(error) or type(error).__name__) from None

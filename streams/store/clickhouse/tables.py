@@ -17,8 +17,6 @@ from streams.store import schema
 from streams.store.rows import SHARED, Row
 from streams.store.tables import EVENTS, OFFSETS, PAIRS, REPORTS, REVIEWS, SUMMARIES, TOPICS, Kind, Table
 
-STORED_REPORTS, STORED_REVIEWS, STORED_SUMMARIES = "stored_reports", "stored_reviews", "stored_summaries"
-STORED_OFFSETS, STORED_TOPICS = "stored_offsets", "stored_topics"
 TYPES: dict[Kind, str] = {
     "text": "String", "bigint": "Int64", "double precision": "Float64", "boolean": "Bool",
     "timestamp": "DateTime64(6, 'UTC')",
@@ -30,6 +28,14 @@ _PAIR = [name for name in PAIRS.columns if name != "report_id" and name not in S
 _MERGED = "min_age_to_force_merge_seconds = 3600"
 
 
+def stored(table: Table) -> str:
+    """The table of the rows that the view of this name is of."""
+    return f"stored_{table.name}"
+
+
+STORED_REPORTS, STORED_SUMMARIES = stored(REPORTS), stored(SUMMARIES)
+
+
 def statements(found: int | None) -> Iterator[str]:
     """What brings tables of the version `found` up to date, and creates what is missing, views too."""
     for version in range(found or schema.VERSION, schema.VERSION):
@@ -39,18 +45,13 @@ def statements(found: int | None) -> Iterator[str]:
         for table, names in ((EVENTS, _EVENT), (PAIRS, _PAIR))
         for name in names
     ]
-    yield _table(STORED_REPORTS, REPORTS, arrays)
-    yield _table(STORED_SUMMARIES, SUMMARIES)
-    yield _table(STORED_REVIEWS, REVIEWS)
-    yield _table(STORED_OFFSETS, OFFSETS)
-    yield _table(STORED_TOPICS, TOPICS)
+    kept = (REPORTS, SUMMARIES, REVIEWS, OFFSETS, TOPICS)
+    for table in kept:
+        yield _table(table, arrays if table is REPORTS else ())
     yield "CREATE TABLE IF NOT EXISTS schema_version (version Int64) ENGINE = MergeTree ORDER BY version"
-    for table, stored in (
-        (REPORTS, STORED_REPORTS), (SUMMARIES, STORED_SUMMARIES), (REVIEWS, STORED_REVIEWS),
-        (OFFSETS, STORED_OFFSETS), (TOPICS, STORED_TOPICS),
-    ):  # fmt: skip
+    for table in kept:
         names = ", ".join(table.columns)
-        yield f"CREATE VIEW IF NOT EXISTS {table.name} AS SELECT {names} FROM {stored} FINAL"
+        yield f"CREATE VIEW IF NOT EXISTS {table.name} AS SELECT {names} FROM {stored(table)} FINAL"
     yield _view(EVENTS, _EVENT, ())
     yield _view(PAIRS, _PAIR, SHARED)
 
@@ -77,13 +78,13 @@ def lines(rows: Sequence[Row], version: int) -> Iterator[bytes]:
         yield orjson.dumps(row | {"version": version})
 
 
-def _table(name: str, table: Table, arrays: Sequence[str] = ()) -> str:
+def _table(table: Table, arrays: Sequence[str] = ()) -> str:
     columns = [
         f"{column} {TYPES[kind] if column in table.key else f'Nullable({TYPES[kind]})'}"
         for column, kind in table.columns.items()
     ]
     return (
-        f"CREATE TABLE IF NOT EXISTS {name} ({', '.join([*columns, *arrays, 'version UInt64'])}) "
+        f"CREATE TABLE IF NOT EXISTS {stored(table)} ({', '.join([*columns, *arrays, 'version UInt64'])}) "
         f"ENGINE = ReplacingMergeTree(version) ORDER BY ({', '.join(table.key)}) SETTINGS {_MERGED}"
     )
 
@@ -106,7 +107,7 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
         f"DROP VIEW IF EXISTS {REPORTS.name}",
     ),
     3: (
-        _table(STORED_SUMMARIES, SUMMARIES),
+        _table(SUMMARIES),
         f"ALTER TABLE {STORED_REPORTS} ADD COLUMN IF NOT EXISTS summary Nullable(String)",
         f"INSERT INTO {STORED_SUMMARIES} ({', '.join(SUMMARIES.columns)}, version) "
         + schema.MOVED.replace(" FROM reports ", f", version FROM {STORED_REPORTS} FINAL "),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -24,7 +23,7 @@ from streams.store.database import Database, DatabaseError
 from streams.store.export import export
 from streams.store.follow import Follower
 from streams.store.opening import open_database
-from streams.store.tables import PAIRS, REPORTS, Table
+from streams.store.tables import REPORTS
 from streams.web import reports
 from streams.web.queue import ORDERS, present, reviewed_since, waiting
 from tests.streams.store.conftest import Open
@@ -190,16 +189,16 @@ def test_an_export_that_fails_leaves_no_part_of_it(
 ) -> None:
     filled(opened(write=True))
     database = opened()
-    read, (empty, new) = database.rows, (tmp_path / "empty", tmp_path / "made" / "new")
+    read, (empty, new) = database.query, (tmp_path / "empty", tmp_path / "made" / "new")
     empty.mkdir()
 
-    def failing(table: Table) -> Iterator[list[dict[str, Any]]]:
-        if table == PAIRS:
+    def failing(sql: str) -> Any:
+        if sql.endswith("FROM pairs"):
             raise DatabaseError("the connection is lost")
-        return read(table)
+        return read(sql)
 
     with monkeypatch.context() as patch:
-        patch.setattr(database, "rows", failing)
+        patch.setattr(database, "query", failing)
         for folder in (empty, new):
             with pytest.raises(DatabaseError):
                 export(database, folder)
@@ -215,15 +214,18 @@ def test_an_export_is_of_one_moment(opened: Open, tmp_path: Path, monkeypatch: p
     """A report that is deleted while its tables are read is there with its events, or not at all."""
     writer = filled(opened(write=True))
     database = opened()
-    read = database.rows
+    read = database.query
 
-    def deleting(table: Table) -> Iterator[list[dict[str, Any]]]:
-        yield from read(table)
-        if table == REPORTS:
+    def deleting(sql: str) -> Any:
+        names, rows = read(sql)
+        read_whole = list(rows)
+        if sql.endswith("FROM reports"):
             Follower(Settings(), writer).apply([deletion(200, "r25", 1000)])
+        return names, iter(read_whole)
 
-    monkeypatch.setattr(database, "rows", deleting)
-    export(database, tmp_path / "parquet")
+    with monkeypatch.context() as patch:
+        patch.setattr(database, "query", deleting)
+        export(database, tmp_path / "parquet")
     for table, column in (("reports", "id"), ("events", "report_id"), ("pairs", "report_id")):
         sql = f"SELECT count(*) FROM '{tmp_path}/parquet/{table}/*/*.parquet' WHERE {column} = 'r25'"
         assert duckdb.execute(sql).fetchall() == [(1,)], table
