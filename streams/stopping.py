@@ -8,7 +8,7 @@ import gc
 import os
 import signal
 import threading
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -30,14 +30,19 @@ async def before_stop(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | 
         await asyncio.gather(task, stopped, return_exceptions=True)
 
 
+def at_signals(call: Callable[[], object]) -> None:
+    """Has SIGTERM and SIGINT call a function of the running loop, in place of any before it."""
+    for stop_signal in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(stop_signal, call)
+
+
 @contextmanager
 def ended_by_signals() -> Iterator[None]:
     """SIGTERM and SIGINT cancel the block, which then ends without an error. What runs in it may replace the
     handlers.
     """
-    loop, body = asyncio.get_running_loop(), asyncio.current_task()
+    body, stop = asyncio.current_task(), asyncio.Event()
     assert body is not None
-    stop = asyncio.Event()
 
     def end() -> None:
         # Once: a second cancellation would interrupt the end.
@@ -45,8 +50,7 @@ def ended_by_signals() -> Iterator[None]:
             body.cancel()
         stop.set()
 
-    for stop_signal in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(stop_signal, end)
+    at_signals(end)
     try:
         yield
     except asyncio.CancelledError:

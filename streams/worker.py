@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import signal
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -33,7 +32,7 @@ from streams.rollout.handle import Handle
 from streams.rollout.reload import Reloader, load_at_start
 from streams.settings import Settings
 from streams.stage import Stage
-from streams.stopping import freeze
+from streams.stopping import at_signals, freeze
 from streams.topics import group_id
 
 log = logging.getLogger(__name__)
@@ -247,7 +246,7 @@ class Worker:
         """Runs until SIGTERM or SIGINT; raises WorkerFailed when a stage fails, and what `load` raises."""
         self._exits_process = True
         stop = asyncio.Event()
-        loop, body = asyncio.get_running_loop(), asyncio.current_task()
+        body = asyncio.current_task()
         assert body is not None
         starting = True
 
@@ -257,8 +256,7 @@ class Worker:
                 body.cancel()
             stop.set()
 
-        for stop_signal in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(stop_signal, end)
+        at_signals(end)
         try:
             async with self.running():
                 starting = False

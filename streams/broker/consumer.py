@@ -1,25 +1,28 @@
-"""Makes the Kafka consumers of the project, all with the same isolation and header handling, and runs clients
-of any kind.
+"""Makes the Kafka consumers of the project, all with the same isolation and header handling, and producers
+of confirmed messages; runs clients of any kind.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Iterable
 from contextlib import asynccontextmanager
+from itertools import islice
 from typing import Any
 
-from aiokafka import AIOKafkaConsumer
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.errors import NodeNotReadyError
 
 from streams.broker import tolerant_headers
 from streams.settings import Settings
-from streams.topics import broker_name
+from streams.topics import broker_name, request_bytes
 
 #: Seconds after which a consumer that does not stop is told again.
 STOP_AGAIN = 0.5
 #: Records of aborted transactions are not delivered.
 ISOLATION = "read_committed"
+#: Messages whose confirmations are awaited together.
+SENDS_AT_A_TIME = 500
 
 
 def kafka_consumer(settings: Settings, *topics: str, **options: Any) -> Any:
@@ -89,3 +92,23 @@ async def whole_stop(consumer: Any, stop: Awaitable[None]) -> None:
         if (task := asyncio.current_task()) is None or task.cancelling():
             raise
         await consumer._client.close()
+
+
+def kafka_producer(settings: Settings, **options: Any) -> Any:
+    """An idempotent aiokafka producer with the settings' connection, which all in-sync replicas confirm;
+    `options` are those of AIOKafkaProducer.
+    """
+    return AIOKafkaProducer(**settings.client(), acks="all", enable_idempotence=True, **options)
+
+
+async def send_all(settings: Settings, messages: Iterable[tuple[str, bytes, bytes | None]]) -> None:
+    """Sends messages, each the name of its topic without PV_PREFIX, its key and its value, and waits for the
+    confirmations of the broker.
+    """
+    size, rest = request_bytes(settings), iter(messages)
+    async with running_client(kafka_producer(settings, linger_ms=5, max_request_size=size)) as producer:
+        while chunk := list(islice(rest, SENDS_AT_A_TIME)):
+            sends = [
+                await producer.send(broker_name(settings, name), value, key) for name, key, value in chunk
+            ]
+            await asyncio.gather(*sends)

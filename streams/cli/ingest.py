@@ -12,13 +12,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from aiokafka import AIOKafkaProducer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from models.files.reading import OpenFile
 from streams import topics
-from streams.broker.consumer import running_client
+from streams.broker.consumer import kafka_producer, running_client
 from streams.cli.feed import Tally, admit, counting_arrivals
 from streams.cli.input import notes
 from streams.cli.refusals import REFUSALS_SHOWN, RejectedFile
@@ -41,9 +40,7 @@ class Sender:
     """An idempotent producer with a limited number of unconfirmed sends; an async context manager."""
 
     def __init__(self, settings: Settings) -> None:
-        self._producer = AIOKafkaProducer(
-            **settings.client(), acks="all", enable_idempotence=True, linger_ms=5
-        )
+        self._producer = kafka_producer(settings, linger_ms=5)
         self._running = running_client(self._producer)
         self._settings = settings
         self._pending: list[Awaitable[Any]] = []

@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from aiokafka import AIOKafkaProducer
 
 from models.loading import Loaded
 from models.types import JUDGE
 from streams import topics
 from streams.agents.pipeline import stages_from
-from streams.broker.consumer import running_client
+from streams.broker.consumer import send_all
 from streams.broker.deletions import Place, read_deletions
 from streams.broker.ranges import parse_bound, read_range
 from streams.cli.terminal import broker_settings, err, progress_bar
@@ -33,8 +32,6 @@ from streams.rollout.opening import load_release
 from streams.settings import Settings
 from streams.topics import Topic
 
-#: Records sent to a topic before their confirmations are awaited.
-SENDS_AT_A_TIME = 500
 #: Task to the version or the directory of a release.
 Releases = Mapping[str, str | Path]
 
@@ -140,14 +137,4 @@ async def check_target(name: str) -> None:
 
 async def send_to(name: str, records: Sequence[Any]) -> None:
     """Sends records to a topic, which `check_target` accepts, and waits for the confirmations."""
-    settings = broker_settings()
-    target = topics.broker_name(settings, name)
-    size = topics.request_bytes(settings)
-    producer = AIOKafkaProducer(
-        **settings.client(), acks="all", enable_idempotence=True, max_request_size=size
-    )
-    async with running_client(producer):
-        for start in range(0, len(records), SENDS_AT_A_TIME):
-            chunk = records[start : start + SENDS_AT_A_TIME]
-            sends = [await producer.send(target, key=r.id.encode(), value=encode(r)) for r in chunk]
-            await asyncio.gather(*sends)
+    await send_all(broker_settings(), ((name, record.id.encode(), encode(record)) for record in records))

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, get_args
 
-from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka import TopicPartition
 
-from streams.broker.consumer import kafka_consumer, running_client
+from streams.broker.consumer import kafka_consumer, kafka_producer, running_client
 from streams.broker.deletions import Deletions, Place, read_deletions
 from streams.broker.ranges import Progress, read_between, read_chunks
 from streams.dead_letters.headers import (
@@ -102,9 +102,7 @@ async def redrive(  # noqa: PLR0913  the options of the command
         sent = await _sent_offsets(settings, chosen, partitions, stack)
         reader = kafka_consumer(settings, group_id=None, auto_offset_reset="earliest")
         size = 2 * MAX_DEAD_MESSAGE
-        producer = AIOKafkaProducer(
-            **settings.client(), acks="all", enable_idempotence=True, linger_ms=5, max_request_size=size
-        )
+        producer = kafka_producer(settings, linger_ms=5, max_request_size=size)
         for client in (reader, producer):
             await stack.enter_async_context(running_client(client))
         run = _Run(topic, broker_name(settings, topic.name), sent, producer, limit, max_attempts)

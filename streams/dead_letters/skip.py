@@ -7,10 +7,10 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka import TopicPartition
 from aiokafka.errors import CommitFailedError, IllegalGenerationError, UnknownMemberIdError
 
-from streams.broker.consumer import kafka_consumer, running_client
+from streams.broker.consumer import kafka_consumer, kafka_producer, running_client
 from streams.dead_letters.headers import Fault, dead_letter
 from streams.records import Inbound
 from streams.settings import Settings
@@ -111,9 +111,7 @@ async def _read(consumer: Any, tp: Any, offset: int) -> Inbound:
 
 async def _send_letter(settings: Settings, topic: Topic[Any], record: Inbound, stage: str) -> None:
     letter = dead_letter(record, stage, Fault("skipped", "skipped by an operator"), "none")
-    producer = AIOKafkaProducer(
-        **settings.client(), acks="all", enable_idempotence=True, max_request_size=2 * MAX_DEAD_MESSAGE
-    )
+    producer = kafka_producer(settings, max_request_size=2 * MAX_DEAD_MESSAGE)
     async with running_client(producer):
         # A message needs a key or a value.
         value = b"" if letter.key is None and letter.value is None else letter.value

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import orjson
-from aiokafka import AIOKafkaProducer
 
-from streams.broker.consumer import running_client
+from streams.broker.consumer import send_all
 from streams.broker.ranges import Progress, read_chunks
 from streams.records import Inbound
 from streams.settings import Settings
-from streams.topics import EVENTS, INPUTS, SINKS, SUMMARIES, Topic, TopicsError, broker_name, partition_counts
+from streams.topics import EVENTS, INPUTS, SINKS, SUMMARIES, Topic, TopicsError, partition_counts
 
 #: Topics that state the author of a report: final records are kept for longer than the reports themselves.
 SEARCHED: tuple[Topic[Any], ...] = (*INPUTS, EVENTS, SUMMARIES)
-#: Tombstones whose confirmations are awaited together.
-AT_A_TIME = 500
 
 
 async def forget(settings: Settings, ids: Collection[str], topics: Iterable[Topic[Any]] = INPUTS) -> None:
@@ -35,14 +31,7 @@ async def _send(settings: Settings, keys: Sequence[bytes], topics: Iterable[Topi
     names = [t.name for t in (*topics, *shadows) if t.name in existing]
     if not names:
         raise TopicsError("the broker has none of the topics; create them with: pvstream topics --create")
-    producer = AIOKafkaProducer(**settings.client(), acks="all", enable_idempotence=True)
-    async with running_client(producer):
-        for start in range(0, len(keys), AT_A_TIME):
-            chunk = keys[start : start + AT_A_TIME]
-            sends = [
-                await producer.send(broker_name(settings, name), None, key) for name in names for key in chunk
-            ]
-            await asyncio.gather(*sends)
+    await send_all(settings, ((name, key, None) for key in keys for name in names))
 
 
 async def forget_authors(

@@ -10,9 +10,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka import TopicPartition
 
-from streams.broker.consumer import kafka_consumer
+from streams.broker.consumer import kafka_consumer, kafka_producer
 from streams.broker.ranges import read_between
 from streams.broker.topic_ids import TopicId, topic_ids
 from streams.codec import encode
@@ -46,7 +46,7 @@ class Tail:
         """Connects; after an error nothing stays open. Raises TopicsError where the broker lacks it."""
         await require(self._settings, (self._topic,))
         self._consumer = kafka_consumer(self._settings, group_id=None, enable_auto_commit=False)
-        self._producer = AIOKafkaProducer(**self._settings.client(), acks="all", enable_idempotence=True)
+        self._producer = kafka_producer(self._settings)
         try:
             await self._consumer.start()
             await self._producer.start()

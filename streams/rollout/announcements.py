@@ -8,13 +8,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka import TopicPartition
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from models.redaction import redact
 from models.releases.manifest import PassingError
 from models.types import JUDGE, TASKS
-from streams.broker.consumer import kafka_consumer, running_client
+from streams.broker.consumer import kafka_consumer, kafka_producer, running_client
 from streams.codec import BadRecord, decode, encode
 from streams.records import SHADOW, Announcement
 from streams.rollout.trust import SIGNATURE_HEADER, Trust, sign_announcement
@@ -56,7 +56,7 @@ async def send(
     headers = []
     if value is not None and signer is not None:
         headers.append((SIGNATURE_HEADER, sign_announcement(value, signer)))
-    producer = AIOKafkaProducer(**settings.client(), acks="all", enable_idempotence=True)
+    producer = kafka_producer(settings)
     async with running_client(producer):
         topic = broker_name(settings, RELEASES.name)
         await producer.send_and_wait(topic, key=key.encode(), value=value, headers=headers)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from aiokafka import AIOKafkaProducer
-
-from streams.broker.consumer import running_client
+from streams.broker.consumer import send_all
 from streams.broker.ranges import read_chunks
 from streams.codec import BadRecord, decode, encode
 from streams.records import Signal
 from streams.settings import Settings
 from streams.signals.population import Level
-from streams.topics import SIGNALS, broker_name, require
+from streams.topics import SIGNALS, require
 
 
 async def published_keys(settings: Settings, level: Level) -> set[str]:
@@ -37,8 +34,4 @@ async def publish(settings: Settings, signals: Sequence[Signal], ended: set[str]
     """Sends the signals and tombstones under their keys, and waits for the broker's confirmations."""
     await require(settings, (SIGNALS,))
     messages: Mapping[str, bytes | None] = {s.key: encode(s) for s in signals} | dict.fromkeys(ended)
-    producer = AIOKafkaProducer(**settings.client(), acks="all", enable_idempotence=True, linger_ms=5)
-    async with running_client(producer):
-        name = broker_name(settings, SIGNALS.name)
-        sent = [await producer.send(name, key=k.encode(), value=v) for k, v in messages.items()]
-        await asyncio.gather(*sent)
+    await send_all(settings, ((SIGNALS.name, key.encode(), value) for key, value in messages.items()))

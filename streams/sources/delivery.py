@@ -10,10 +10,9 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Self
 
-from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaTimeoutError
 
-from streams.broker.consumer import running_client
+from streams.broker.consumer import kafka_producer, running_client
 from streams.broker.patience import wait_at_start
 from streams.broker.ranges import read_chunks
 from streams.codec import BadRecord, decode, encode
@@ -33,9 +32,7 @@ class Delivery:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._producer = AIOKafkaProducer(
-            **settings.client(), acks="all", enable_idempotence=True, linger_ms=5
-        )
+        self._producer = kafka_producer(settings, linger_ms=5)
         wait_at_start(self._producer.client)
         self._running = running_client(self._producer)
 

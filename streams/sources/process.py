@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -17,7 +16,7 @@ from streams.settings import Settings
 from streams.sources.delivery import Delivery, read_positions
 from streams.sources.runner import Forget, Route, Runner
 from streams.sources.source import Source
-from streams.stopping import before_stop
+from streams.stopping import at_signals, before_stop
 from streams.topics import CURSORS
 
 log = logging.getLogger(__name__)
@@ -60,9 +59,7 @@ class SourceProcess:
 
     async def serve(self, prepare: Prepare = _nothing) -> None:
         """Like `run`, and SIGTERM and SIGINT end it."""
-        loop = asyncio.get_running_loop()
-        for stop_signal in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(stop_signal, self.stop)
+        at_signals(self.stop)
         await self.run(prepare)
 
     async def run(self, prepare: Prepare = _nothing) -> None:

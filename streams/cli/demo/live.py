@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from streams.settings import Settings
 from streams.sources.delivery import Delivery
 from streams.sources.runner import Route, Runner
 from streams.sources.source import Source
+from streams.stopping import at_signals
 
 
 class _AdmittedDelivery(Delivery):
@@ -65,7 +65,5 @@ async def read_live(
 async def interrupted() -> None:
     """Waits for SIGINT or SIGTERM."""
     stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for sign in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(sign, stop.set)
+    at_signals(stop.set)
     await stop.wait()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ import typer
 from streams.cli.arguments import MOST
 from streams.cli.groups import RESULTS, example
 from streams.cli.terminal import broker_settings, err, out, read_settings
-from streams.stopping import freeze
+from streams.stopping import at_signals, freeze
 
 if TYPE_CHECKING:
     from streams.settings import Settings
@@ -54,9 +53,7 @@ async def _follow(settings: Settings, *, until_end: bool, accept_topics: bool) -
 
     freeze()
     stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for stop_signal in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(stop_signal, stop.set)
+    at_signals(stop.set)
     database = open_database(settings, write=True)
     try:
         follower = Follower(settings, database, accept_topics=accept_topics)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -51,13 +50,11 @@ def web(
 
 
 async def _serve(settings: Settings, terms: list[Term]) -> None:
-    from streams.stopping import before_stop
+    from streams.stopping import at_signals, before_stop
     from streams.web.app import application, start
 
     stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for stop_signal in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(stop_signal, stop.set)
+    at_signals(stop.set)
     started = await before_stop(stop, start(application(settings, terms)))
     if started is None:
         return
