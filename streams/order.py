@@ -14,7 +14,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from models.types import JUDGE, TASKS
 from streams.codec import decode
-from streams.records import NO_TIMESTAMP, Headers, Inbound, Origin, Report
+from streams.records import Headers, Inbound, Origin, Report
 from streams.topics import INPUTS, Topic
 
 V = TypeVar("V")
@@ -174,8 +174,6 @@ def _origin_in(text: str) -> Origin:
 
 def _time(record: Inbound) -> datetime | None:
     """The broker's timestamp, or None where there is none, or one outside of the calendar."""
-    if record.timestamp == NO_TIMESTAMP:
-        return None
-    with suppress(ValueError, OverflowError, OSError):
-        return datetime.fromtimestamp(record.timestamp, UTC)
+    with suppress(ValueError):
+        return record.time
     return None

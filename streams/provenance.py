@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from models.types import JUDGE, ShortQuestion
 from streams.codec import BadRecord, encode
-from streams.records import NO_TIMESTAMP, CodedEvent, CodedReport, Inbound, Report, Summary
+from streams.records import CodedEvent, CodedReport, Inbound, Report, Summary
 
 if TYPE_CHECKING:
     from models.loading import Loaded
@@ -64,11 +64,9 @@ def received_at(record: Inbound) -> datetime | None:
     """The broker's timestamp of a record; None where it has none. Raises BadRecord where it is outside of the
     calendar.
     """
-    if record.timestamp == NO_TIMESTAMP:
-        return None
     try:
-        return datetime.fromtimestamp(record.timestamp, UTC)
-    except (ValueError, OverflowError, OSError):
+        return record.time
+    except ValueError:
         raise BadRecord("the timestamp of the record is out of range") from None
 
 

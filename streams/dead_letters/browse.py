@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 
 from aiokafka import TopicPartition
 
@@ -105,10 +105,9 @@ def describe(letter: Inbound, redriven: Redriven | None = None) -> Described:
     texts = {name: printable((headers.get(name) or b"").decode(errors="replace")) for name in DESCRIBED}
     reason = reason_of(letter.headers)
     before, left = (redriven or {}).get((reason, letter.partition), (0, []))
-    try:
-        written = datetime.fromtimestamp(letter.timestamp, UTC)
-    except (ValueError, OverflowError, OSError):
-        written = None
+    written = None
+    with suppress(ValueError):
+        written = letter.time
     return Described(
         letter.topic, letter.partition, letter.offset, written,
         stage=texts["pv-stage"],

@@ -48,6 +48,14 @@ class Inbound:
     deaths: int = field(default=0, compare=False, repr=False)
     """How many processes have died while the record was in inference. One with any is inferred alone."""
 
+    @property
+    def time(self) -> datetime | None:
+        """The timestamp; None where there is none. Raises ValueError for one outside of the calendar."""
+        try:
+            return None if self.timestamp == NO_TIMESTAMP else datetime.fromtimestamp(self.timestamp, UTC)
+        except (OverflowError, OSError) as error:
+            raise ValueError(str(error)) from None
+
 
 def _not_blank(text: str) -> str:
     if not text.strip():

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from html import escape
-from itertools import pairwise
 from typing import Any
 
-from models.types import LABELS, Mention
+from models.types import Mention
 from streams.records import CodedReport, Summary
 from streams.replay.diff import Change, Difference
 from streams.replay.gold import NIL, Decision
+from streams.replay.page import css_class, cut, length
 
 #: What a decision on a mention or an event is about.
 WORDS = {
@@ -41,18 +41,16 @@ def highlighted(text: str, mentions: Iterable[Mention]) -> str:
     its class is the label of the shortest mention. A mention's label is shown after its end by the style
     sheet and is not part of the text.
     """
-    inside = [m for m in mentions if m.start < m.end <= len(text)]
-    boundaries = sorted({0, len(text), *(m.start for m in inside), *(m.end for m in inside)})
     parts = []
-    for start, end in pairwise(boundaries):
+    for start, end, found in cut(text, ((m.start, m.end, m) for m in mentions)):
         piece = _escape_text(text[start:end])
-        covering = sorted((m for m in inside if m.start <= start and end <= m.end), key=_length)
+        covering = [m for _, _, m in sorted(found, key=length)]
         if not covering:
             parts.append(piece)
             continue
         labels = " ".join(m.label for m in covering if m.end == end)
         attribute = f' data-label="{escape(labels)}"' if labels else ""
-        parts.append(f'<mark class="{_css_class(covering[0].label)}"{attribute}>{piece}</mark>')
+        parts.append(f'<mark class="{css_class(covering[0].label)}"{attribute}>{piece}</mark>')
     return "".join(parts)
 
 
@@ -106,11 +104,3 @@ def _change(change: Change, text: str) -> str:
 def _escape_text(text: str) -> str:
     """Escaped; a carriage return as a reference, because a browser would turn it into a newline."""
     return escape(text).replace("\r", "&#13;")
-
-
-def _css_class(label: str) -> str:
-    return label.lower() if label in LABELS else "unknown"
-
-
-def _length(mention: Mention) -> int:
-    return mention.end - mention.start

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 
 from rich.table import Table
@@ -11,8 +11,9 @@ from rich.text import Text
 from streams.replay.comparison import Comparison
 from streams.replay.diff import CodingChange
 from streams.replay.markup import article, terms
+from streams.replay.page import page
+from streams.replay.page import table as html_table
 from streams.replay.scoring import Estimate, Score
-from streams.replay.style import STYLE
 
 #: Reports with different decisions, and changes of coding, that a page shows at most.
 RECORDS_SHOWN = 200
@@ -21,19 +22,13 @@ CODINGS_SHOWN = 100
 
 def html(comparison: Comparison) -> str:
     """A page without scripts and without external resources. It quotes the texts of reports."""
-    topic = escape(comparison.source.topic)
-    parts = [
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>Replay of {topic}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>",
-        f"<h1>Replay of {topic}</h1>",
+    return page(
+        f"Replay of {comparison.source.topic}",
         *_head(comparison),
         *_scores(comparison),
         *_codings(comparison.coding),
         *_changed(comparison),
-        "</main>\n</body>\n</html>\n",
-    ]
-    return "\n".join(parts)
+    )
 
 
 def table(comparison: Comparison) -> Table:
@@ -74,7 +69,7 @@ def _scores(comparison: Comparison) -> list[str]:
     return [
         "<h2>Scores against gold</h2>",
         "<p>In brackets: the 95 % bootstrap interval, with records drawn with replacement.</p>",
-        *_html_table(
+        *html_table(
             ("Score", "Records", *names, "Definition"),
             [[*_score_cells(s), s.definition] for s in comparison.scores],
         ),
@@ -106,7 +101,7 @@ def _codings(changes: Sequence[CodingChange]) -> list[str]:
     more = len(changes) - CODINGS_SHOWN
     return [
         "<h2>Changes of coding</h2>",
-        *_html_table(names, rows),
+        *html_table(names, rows),
         *([f"<p>{more} more changes are not shown.</p>"] if more > 0 else []),
     ]
 
@@ -122,16 +117,6 @@ def _changed(comparison: Comparison) -> list[str]:
         *([] if shown else ["<p>None.</p>"]),
         *(article(d) for d in shown),
         *([f"<p>{more} more reports are not shown.</p>"] if more > 0 else []),
-    ]
-
-
-def _html_table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in names)
-    body = ["<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows]
-    return [
-        f'<div class="wide"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>',
-        *body,
-        "</tbody>\n</table></div>",
     ]
 
 

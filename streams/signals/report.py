@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 from math import log2
 
 from streams.records import Limits, Signal, WatchState, WindowStatistics
-from streams.replay.style import STYLE
+from streams.replay.page import page, table
 from streams.signals.particulars import particulars
 from streams.signals.surveillance import CAVEAT, Outcome
 
@@ -31,18 +31,15 @@ def html(outcome: Outcome, releases: Sequence[str], version: str) -> str:
     """
     shown = outcome.signals[:SHOWN]
     more = len(outcome.signals) - len(shown)
-    parts = [
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{TITLE}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>",
-        f"<h1>{TITLE}</h1>",
+    return page(
+        TITLE,
         f'<p role="note"><strong>{escape(CAVEAT)}</strong></p>',
         "<h2>EBGM of the pairs with the largest IC025</h2>",
         forest(shown[:PLOTTED]),
         "<h2>Pairs of drug and term</h2>",
         "<p>By falling IC025. In brackets: 95 % intervals, of EBGM EB05 and EB95. "
         f"{escape(outcome.windows['all'].prior_note)} Known use: people take the drug for it.</p>",
-        *_table(COLUMNS, [_cells(signal) for signal in shown]),
+        *table(COLUMNS, [_cells(signal) for signal in shown]),
         *([f"<p>{more} more pairs are not shown.</p>"] if more > 0 else []),
         "<h2>What was done (READUS-PV)</h2>",
         "<dl>",
@@ -51,9 +48,7 @@ def html(outcome: Outcome, releases: Sequence[str], version: str) -> str:
             for name, text in particulars(outcome, releases, version)
         ),
         "</dl>",
-        "</main>\n</body>\n</html>\n",
-    ]
-    return "\n".join(parts)
+    )
 
 
 def forest(signals: Sequence[Signal]) -> str:
@@ -113,13 +108,3 @@ def _watched(state: WatchState | None) -> str:
         return ""
     verdict = "signal" if state.signalled else "no signal"
     return f"{sum(state.n)} of {sum(state.expected):.2f} expected; {verdict}"
-
-
-def _table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in names)
-    body = ["<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows]
-    return [
-        f'<div class="wide"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>',
-        *body,
-        "</tbody>\n</table></div>",
-    ]

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from typing import Any
 
 import orjson
 
-from models.types import LABELS
 from streams.records import ReviewedEvent
+from streams.replay.page import css_class, cut, length
 from streams.store.database import Database
 from streams.store.decisions import found_span
 from streams.store.tables import quoted
@@ -185,26 +183,18 @@ def pieces(text: str, mentions: Sequence[dict[str, Any]], events: Iterable[dict[
     """The text from boundary to boundary of its mentions, which may overlap: each piece with its class and,
     where a mention ends, with that mention's codes and flags.
     """
-    inside = [m for m in mentions if 0 <= m["start"] < m["end"] <= len(text)]
-    starting: defaultdict[int, Rows] = defaultdict(list)
-    for m in inside:
-        starting[m["start"]].append(m)
     codes = {(e["span_start"], e["span_end"]): e for e in events}
-    cuts = sorted({0, len(text), *(m["start"] for m in inside), *(m["end"] for m in inside)})
     parts: Rows = []
-    covering: Rows = []
-    for start, end in pairwise(cuts):
-        # Not looked for among all mentions: a text may have thousands.
-        covering = [m for m in covering if m["end"] > start] + starting[start]
-        shortest = min(covering, key=lambda m: m["end"] - m["start"], default=None)
+    for start, end, covering in cut(text, ((m["start"], m["end"], m) for m in mentions)):
+        shortest = min(covering, key=length, default=None)
         parts.append(
             {
                 "text": text[start:end],
                 "start": start,
                 "end": end,
-                "label": _css_class(shortest["label"]) if shortest else None,
-                "notes": [_note(m, codes.get((m["start"], m["end"]))) for m in covering if m["end"] == end],
-                "negated": any((codes.get((m["start"], m["end"])) or {}).get("negated") for m in covering),
+                "label": css_class(shortest[2]["label"]) if shortest else None,
+                "notes": [_note(m, codes.get((first, last))) for first, last, m in covering if last == end],
+                "negated": any((codes.get(m[:2]) or {}).get("negated") for m in covering),
             }
         )
     return parts
@@ -217,7 +207,3 @@ def _note(mention: dict[str, Any], event: dict[str, Any] | None) -> str:
     return ", ".join(
         [event["pt"] or "NIL", *_flags(event), *(["rejected"] if event["review"] == "reject" else [])]
     )
-
-
-def _css_class(label: str) -> str:
-    return label.lower() if label in LABELS else "unknown"

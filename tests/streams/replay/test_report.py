@@ -20,8 +20,8 @@ from streams.replay.comparison import Chain, Comparison, Source, as_json, compar
 from streams.replay.diff import NOT_KEPT
 from streams.replay.gold import Gold
 from streams.replay.markup import describe, highlighted
+from streams.replay.page import STYLE
 from streams.replay.run import DeadLetter, ReplayResult
-from streams.replay.style import STYLE
 from tests.streams.replay.test_diff import DRUG, ITCH, RASH, SOURCE, TEXT, coded, gold_of, spans
 
 HOSTILE = "<script>alert(1)</script> \"' onload=x & &lt; </mark></style>\u202e"
