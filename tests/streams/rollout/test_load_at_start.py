@@ -33,20 +33,14 @@ def hanging_store() -> Iterator[str]:
         yield f"http://127.0.0.1:{server.getsockname()[1]}/releases"
 
 
-def test_without_an_announcement_the_bundled_release_is_loaded(store: Store) -> None:
+def test_the_announced_release_is_loaded_with_its_generation_or_else_the_bundled_one(store: Store) -> None:
     handle = load_at_start("summarization", None, store.settings)
     assert handle.current.version == bundled("summarization").name
     assert (handle.pinned, handle.refused, handle.reloads) == (False, None, 0)
     assert live_series() == [(bundled("summarization").name, 1.0)]
-
-
-def test_the_announced_release_is_loaded(store: Store) -> None:
     handle = load_at_start("summarization", announcement(store.sound[0]), store.settings)
     assert handle.current.version == store.sound[0]
     assert (handle.pinned, handle.refused) == (False, None)
-
-
-def test_only_the_announced_release_has_its_generation(store: Store) -> None:
     live, previous = store.sound[:2]
     found = [
         load_at_start("summarization", announced, store.settings, 7).current
@@ -55,9 +49,6 @@ def test_only_the_announced_release_has_its_generation(store: Store) -> None:
     bundled_version = bundled("summarization").name
     expected = [(live, 7), (previous, 0), (bundled_version, 0)]
     assert [(loaded.version, loaded.generation) for loaded in found] == expected
-
-
-def test_the_bundled_release_can_be_announced_without_being_in_the_store(store: Store) -> None:
     handle = load_at_start("summarization", announcement(bundled("summarization").name), store.settings)
     assert handle.current.version == bundled("summarization").name
 
@@ -140,18 +131,13 @@ def test_without_the_store_the_last_good_release_is_loaded(store: Store, tmp_pat
     assert open_release(kept / store.sound[2]).version == store.sound[2]
 
 
-def test_a_kept_release_needs_the_signature_that_is_required_now(
-    store: Store, tmp_path: Path, keys: Keys
+def test_a_kept_release_needs_the_required_signature_and_may_not_be_kept_at_all(
+    store: Store, tmp_path: Path, keys: Keys, caplog: pytest.LogCaptureFixture
 ) -> None:
     load_at_start("summarization", announcement(store.sound[0]), store.settings)
     gone = Settings(store=str(tmp_path / "nowhere"), release_key=keys.public)
     handle = load_at_start("summarization", announcement(store.sound[0]), gone)
     assert handle.current.version == bundled("summarization").name
-
-
-def test_a_folder_in_which_nothing_can_be_kept_does_not_prevent_a_start(
-    store: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
     (tmp_path / "file").touch()
     settings = store.settings.model_copy(update={"state": tmp_path / "file"})
     handle = load_at_start("summarization", announcement(store.sound[0]), settings)
@@ -170,14 +156,11 @@ def test_a_release_for_another_task_is_refused(store: Store, tmp_path: Path) -> 
     assert "a release for summarization, not for acronym" in handle.refused.reason
 
 
-def test_a_refused_release_in_the_settings_prevents_the_start(store: Store) -> None:
+def test_a_release_in_the_settings_has_precedence_and_prevents_the_start_if_refused(store: Store) -> None:
     directory = store.root / "summarization" / store.failing
     pinned = store.settings.model_copy(update={"releases": {"summarization": directory}})
     with pytest.raises(ReleaseError, match="canary"):
         load_at_start("summarization", announcement(store.sound[0]), pinned)
-
-
-def test_the_release_in_the_settings_has_precedence_over_the_announced_one(store: Store) -> None:
     pinned = store.settings.model_copy(
         update={"releases": {"summarization": store.root / "summarization" / store.sound[2]}}
     )

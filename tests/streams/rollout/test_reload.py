@@ -98,7 +98,7 @@ async def test_a_pinned_task_ignores_announcements(store: Store, caplog: pytest.
     assert (handle.refused, handle.reloads, current.generation) == (None, 0, 0)
 
 
-async def test_announcing_the_live_release_or_nothing_loads_nothing(store: Store) -> None:
+async def test_announcing_the_live_release_or_nothing_loads_nothing_and_ends_a_refusal(store: Store) -> None:
     handle = new_handle(store, store.sound[0])
     current = handle.current
     async with reloading(handle, store.settings) as (reloader, announce):
@@ -107,6 +107,10 @@ async def test_announcing_the_live_release_or_nothing_loads_nothing(store: Store
         reloader._announcements.clear()
         reloader._changed["summarization"].set()
         await until(lambda: not reloader._changed["summarization"].is_set())
+        announce(store.failing)
+        await until(lambda: handle.refused is not None)
+        announce(store.sound[0])
+        await until(lambda: handle.refused is None)
     assert handle.current.model is current.model
     assert handle.reloads == 0
 
@@ -184,18 +188,6 @@ async def test_a_refused_release_changes_nothing_and_is_not_loaded_again(
         announce(store.sound[1])
         await until(lambda: handle.reloads == 1)
         assert handle.refused is None
-
-
-async def test_announcing_the_live_release_again_ends_the_refusal(store: Store) -> None:
-    handle = new_handle(store, store.sound[0])
-    current = handle.current
-    async with reloading(handle, store.settings) as (_, announce):
-        announce(store.failing)
-        await until(lambda: handle.refused is not None)
-        announce(store.sound[0])
-        await until(lambda: handle.refused is None)
-    assert handle.current.model is current.model
-    assert handle.reloads == 0
 
 
 async def test_an_unexpected_error_is_a_refusal_without_the_errors_message(

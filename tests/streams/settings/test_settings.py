@@ -21,9 +21,13 @@ def test_every_setting_has_a_description() -> None:
         assert field.description, name
 
 
-def test_brokers_are_given_as_kafka_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_brokers_are_given_as_addresses_and_release_directories_as_json(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("PV_BROKER", "kafka://one:9092,two:9093")
     assert Settings().bootstrap == ["one:9092", "two:9093"]
+    monkeypatch.setenv("PV_RELEASES", '{"ner": "runs/ner/0123456789ab"}')
+    assert Settings().releases == {"ner": Path("runs/ner/0123456789ab")}
 
 
 @pytest.mark.parametrize("broker", ["localhost:9092", "http://one:9092", "kafka://", ""])
@@ -202,11 +206,6 @@ def test_the_password_is_given_to_the_client_and_not_printed() -> None:
     assert client["ssl_context"] is not None
     assert client["sasl_mechanism"] == "SCRAM-SHA-512"
     assert "hidden-word" not in repr(chosen)
-
-
-def test_release_directories_are_given_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PV_RELEASES", '{"ner": "runs/ner/0123456789ab"}')
-    assert Settings().releases == {"ner": Path("runs/ner/0123456789ab")}
 
 
 @pytest.mark.parametrize("database", ["", " ", "duckdb:///data/events.duckdb", "mysql://user@host/name"])

@@ -69,16 +69,13 @@ async def test_a_record_that_the_producer_did_not_take_while_the_broker_was_away
     assert await read_positions(settings) == {"bluesky": {"time_us": 1}}
 
 
-async def test_waiting_for_a_send_does_not_cancel_it() -> None:
+async def test_waiting_for_a_send_does_not_cancel_it_and_its_error_is_raised_at_the_next_one() -> None:
     send: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     waiting = asyncio.create_task(confirmed([send]))
     await asyncio.sleep(0)
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
     assert not send.cancelled()
-
-
-async def test_a_window_raises_the_error_of_a_send_at_the_next_one() -> None:
     window, loop = Window(limit=2), asyncio.get_running_loop()
     failed: asyncio.Future[None] = loop.create_future()
     await window.add(failed)

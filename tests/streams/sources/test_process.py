@@ -106,13 +106,12 @@ async def test_several_sources_run_in_one_process_and_its_server_tells_which_are
     assert await on_topic(settings) == [("own", "awake")]
 
 
-async def test_a_source_that_refuses_ends_the_process_with_its_reason(settings: Settings) -> None:
+async def test_a_source_that_refuses_or_a_missing_topic_ends_the_process_with_the_reason(
+    settings: Settings,
+) -> None:
     process = SourceProcess([Scripted(SourceFailed("no such token"))], PassAll(), settings)
     with pytest.raises(SourceFailed, match="no such token"):
         await process.run()
-
-
-async def test_a_missing_topic_is_named(settings: Settings) -> None:
     other = settings.model_copy(update={"prefix": "other."})
     with pytest.raises(TopicsError, match=r"other\.cursors"):
         await SourceProcess([Scripted()], PassAll(), other).run()
@@ -130,12 +129,22 @@ async def test_the_ids_that_are_kept_are_those_without_a_tombstone(
     assert sorted(await kept_on(settings, topics.EVENTS, POSTS)("x:")) == ["x:0", "x:2"]
 
 
-async def test_a_key_that_is_not_utf_8_does_not_end_a_sweep(settings: Settings) -> None:
+async def test_a_sweep_passes_a_key_that_is_not_utf_8_and_asks_for_questions_with_only_summaries(
+    settings: Settings,
+) -> None:
     producer = AIOKafkaProducer(**settings.client())
     async with running_client(producer):
         for key in (b"x:\xff", b"x:1"):
             await producer.send_and_wait(topics.broker_name(settings, "posts"), b"{}", key)
     assert await kept_on(settings, POSTS)("x:") == ["x:1"]
+    options = Options(topic="questions", mastodon_servers=["https://a.example"])
+    sweep = make_sources(["mastodon"], options, settings)[1]
+    assert isinstance(sweep, Sweep)
+    producer = AIOKafkaProducer(**settings.client())
+    async with running_client(producer):
+        name = topics.broker_name(settings, "summaries")
+        await producer.send_and_wait(name, b"{}", b"mastodon:a.example:1")
+    assert await sweep.kept(sweep.prefix) == ["mastodon:a.example:1"]
 
 
 async def test_a_broker_that_is_away_at_the_time_of_a_sweep_interrupts_it_only() -> None:
@@ -145,19 +154,6 @@ async def test_a_broker_that_is_away_at_the_time_of_a_sweep_interrupts_it_only()
         await anext(steps)
         with pytest.raises(Interrupted, match="network: KafkaConnectionError"):
             await anext(steps)
-
-
-async def test_a_sweep_asks_for_the_questions_of_which_only_the_summaries_are_left(
-    settings: Settings,
-) -> None:
-    options = Options(topic="questions", mastodon_servers=["https://a.example"])
-    sweep = make_sources(["mastodon"], options, settings)[1]
-    assert isinstance(sweep, Sweep)
-    producer = AIOKafkaProducer(**settings.client())
-    async with running_client(producer):
-        name = topics.broker_name(settings, "summaries")
-        await producer.send_and_wait(name, b"{}", b"mastodon:a.example:1")
-    assert await sweep.kept(sweep.prefix) == ["mastodon:a.example:1"]
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def outcome(name: str) -> float:
     return sample("pv_source_items_total", source="scripted", outcome=name)
 
 
-async def test_the_position_is_written_only_after_everything_before_it_is_confirmed() -> None:
+async def test_the_position_is_written_only_once_all_before_it_is_confirmed() -> None:
     delivery = KeptDelivery(holds=True)
     one = runner(Scripted(step(post("a"), post("b"), position={"n": 2})), delivery)
     await one.run()
@@ -55,9 +55,6 @@ async def test_the_position_is_written_only_after_everything_before_it_is_confir
     assert delivery.positions == [("scripted", {"n": 2}, 2)]
     await one.checkpoint()
     assert len(delivery.positions) == 1
-
-
-async def test_a_send_that_fails_is_an_error_and_no_position_is_written() -> None:
     delivery = KeptDelivery(holds=True)
     one = runner(Scripted(step(post(), position={"n": 1})), delivery)
     await one.run()
@@ -81,14 +78,11 @@ async def test_no_more_is_read_than_the_broker_confirms() -> None:
         await until(lambda: not source._steps)
 
 
-async def test_a_deletion_is_a_tombstone_and_a_post_that_comes_after_it_is_not_sent() -> None:
+async def test_a_deletion_is_a_tombstone_and_a_post_after_it_is_sent_only_where_ids_come_again() -> None:
     stale, delivery = outcome("stale"), KeptDelivery()
     await runner(Scripted(step(Deletion("a"), post("a"), post("b"))), delivery).run()
     assert [(key, value is None) for _, key, value in delivery.sent] == [("a", True), ("b", False)]
     assert outcome("stale") == stale + 1
-
-
-async def test_where_ids_come_again_the_order_counts() -> None:
     delivery = KeptDelivery()
     await runner(Scripted(step(Deletion("a"), post("a")), reuses_ids=True), delivery).run()
     assert delivery.state() == {"a": "awake"}
@@ -141,12 +135,8 @@ async def test_the_reports_of_a_deleted_account_are_forgotten_before_the_positio
         forgotten.extend(authors)
         return ["a", "b", "c"]
 
-    one = runner(
-        Scripted(step(AuthorDeletion("someone"), position={"n": 1})),
-        delivery,
-        intake=Hashing(),
-        forget_authors=forget,
-    )
+    source = Scripted(step(AuthorDeletion("someone"), position={"n": 1}))
+    one = runner(source, delivery, intake=Hashing(), forget_authors=forget)
     await one.run()
     await one.checkpoint()
     assert forgotten == ["hash of someone"]
@@ -230,12 +220,9 @@ async def test_after_an_interruption_it_resumes_at_the_last_position() -> None:
     assert texts(delivery.sent) == ["awake", "awake"]
 
 
-async def test_a_source_that_refuses_ends_it() -> None:
+async def test_a_refusal_ends_a_source_a_gap_is_counted_and_the_lag_is_measured() -> None:
     with pytest.raises(SourceFailed):
         await runner(Scripted(SourceFailed("no")), KeptDelivery()).run()
-
-
-async def test_a_gap_is_counted_and_the_lag_is_measured() -> None:
     gaps = sample("pv_source_gaps_total", source="scripted")
     await runner(Scripted(Step(gap=12.0, at=0.0), step(post(), position={})), KeptDelivery()).run()
     assert sample("pv_source_gaps_total", source="scripted") == gaps + 1

@@ -29,25 +29,13 @@ from tests.wire import wire_bytes
 
 WHEN = datetime(2026, 3, 4, 9, 15, tzinfo=UTC)
 COMPARISON = Comparison(
-    score="f1",
-    definition="F1 over all mentions",
-    data="CADEC",
-    split="test",
-    records=1250,
-    candidate=0.7131,
-    live=0.7042,
-    difference=0.0089,
-    low=-0.0012,
-    high=0.0191,
-)
+    score="f1", definition="F1 over all mentions", data="CADEC", split="test", records=1250,
+    candidate=0.7131, live=0.7042, difference=0.0089, low=-0.0012, high=0.0191,
+)  # fmt: skip
 PUBLISHED = Announcement(
-    task="ner",
-    version="0123456789ab",
-    reason="publish",
-    announced_at=WHEN,
-    previous="ba9876543210",
+    task="ner", version="0123456789ab", reason="publish", announced_at=WHEN, previous="ba9876543210",
     compared=COMPARISON,
-)
+)  # fmt: skip
 SHADOW = Announcement(task="ner", version="cdef01234567", reason="shadow", announced_at=WHEN, share=0.25)
 GOLDEN = {
     "announcement": PUBLISHED,
@@ -80,7 +68,7 @@ def test_golden_bytes_of_every_version_are_read_and_those_of_the_last_one_writte
     assert encode(written) == golden
 
 
-def test_the_later_announcement_replaces_the_earlier_one() -> None:
+def test_the_later_announcement_of_a_task_or_shadow_counts_until_a_tombstone_ends_it() -> None:
     current: dict[str, Announcement] = {}
     later = replace(PUBLISHED, version="ffffffffffff", announced_at=WHEN.replace(year=2025))
     assert apply_message(current, message(PUBLISHED)) == "ner"
@@ -89,17 +77,11 @@ def test_the_later_announcement_replaces_the_earlier_one() -> None:
     # Fields of a later version are ignored.
     assert apply_message(current, Message(b"ner", changed(signed_by="somebody"))) == "ner"
     assert current == {"ner": PUBLISHED}
-
-
-def test_tasks_and_their_shadows_are_independent() -> None:
-    current: dict[str, Announcement] = {}
+    current.clear()
     for task in TASKS:
         apply_message(current, message(replace(PUBLISHED, task=task)))  # type: ignore[arg-type]
         apply_message(current, message(replace(SHADOW, task=task)))  # type: ignore[arg-type]
     assert sorted(current) == sorted([*TASKS, *(f"{task}.shadow" for task in TASKS)])
-
-
-def test_a_tombstone_ends_a_shadow_and_nothing_else() -> None:
     current = {"ner": PUBLISHED, "ner.shadow": SHADOW}
     for key in ("ner.shadow", "acronym.shadow"):
         assert apply_message(current, Message(key.encode(), None)) == key

@@ -72,22 +72,26 @@ class FakeProducer:
         return confirmed
 
 
+Process = type[FakeCandidate]
+Producer = type[FakeProducer]
+
+
 @pytest.fixture
-def process(monkeypatch: pytest.MonkeyPatch) -> type[FakeCandidate]:
+def process(monkeypatch: pytest.MonkeyPatch) -> Process:
     fake = type("Process", (FakeCandidate,), {})
     monkeypatch.setattr(module, "CandidateProcess", fake)
     return fake
 
 
 @pytest.fixture
-def producer(monkeypatch: pytest.MonkeyPatch) -> type[FakeProducer]:
+def producer(monkeypatch: pytest.MonkeyPatch) -> Producer:
     fake = type("Producer", (FakeProducer,), {"sent": [], "headers": []})
     monkeypatch.setattr(module, "AIOKafkaProducer", fake)
     return fake
 
 
 @pytest.fixture
-def shadow(process: type[FakeCandidate], producer: type[FakeProducer]) -> Shadow:
+def shadow(process: Process, producer: Producer) -> Shadow:
     return Shadow(STAGE, NO_VERSION, 1.0, Settings(), generation=9)
 
 
@@ -97,7 +101,7 @@ def counted(outcome: str) -> float:
 
 
 async def test_agreeing_and_differing_outputs_are_counted_and_sent_to_the_shadow_topic(
-    shadow: Shadow, process: type[FakeCandidate], producer: type[FakeProducer]
+    shadow: Shadow, process: Process, producer: Producer
 ) -> None:
     process.outputs = staticmethod(lambda batch: summaries(batch, different=frozenset({"q-1"})))
     before = counted("agreed"), counted("differed")
@@ -121,7 +125,7 @@ async def test_agreeing_and_differing_outputs_are_counted_and_sent_to_the_shadow
 
 
 async def test_summaries_whose_text_must_not_be_kept_are_compared_whole_and_sent_without_it(
-    shadow: Shadow, process: type[FakeCandidate], producer: type[FakeProducer]
+    shadow: Shadow, process: Process, producer: Producer
 ) -> None:
     process.outputs = staticmethod(lambda batch: summaries(batch, different=frozenset({"q-1"})))
     ports = FakePorts(loaded(None))
@@ -139,10 +143,7 @@ async def test_summaries_whose_text_must_not_be_kept_are_compared_whole_and_sent
 
 
 async def test_a_batch_on_which_the_model_raises_or_misses_an_output_is_counted_as_failed(
-    shadow: Shadow,
-    process: type[FakeCandidate],
-    producer: type[FakeProducer],
-    monkeypatch: pytest.MonkeyPatch,
+    shadow: Shadow, process: Process, producer: Producer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "RETRY_SECONDS", 0.02)
     shadow.start()
@@ -164,7 +165,7 @@ def deleted(id_: str) -> Item:
 
 
 async def test_tombstones_keep_their_place_among_the_outputs_and_are_never_left_out(
-    shadow: Shadow, process: type[FakeCandidate], producer: type[FakeProducer]
+    shadow: Shadow, process: Process, producer: Producer
 ) -> None:
     first, second = processed_live(reports(2))
     shadow.offer([first, deleted("q-0"), first, second, deleted("q-1")])
@@ -181,10 +182,7 @@ async def test_tombstones_keep_their_place_among_the_outputs_and_are_never_left_
 
 
 async def test_a_tombstone_of_a_batch_that_fails_is_sent_later(
-    shadow: Shadow,
-    process: type[FakeCandidate],
-    producer: type[FakeProducer],
-    monkeypatch: pytest.MonkeyPatch,
+    shadow: Shadow, process: Process, producer: Producer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "RETRY_SECONDS", 0.02)
     producer.fail = True
@@ -198,7 +196,7 @@ async def test_a_tombstone_of_a_batch_that_fails_is_sent_later(
 
 
 async def test_a_process_that_has_ended_is_replaced(
-    shadow: Shadow, process: type[FakeCandidate], monkeypatch: pytest.MonkeyPatch
+    shadow: Shadow, process: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def ended(batch: Sequence[Any]) -> None:
         raise EOFError
@@ -217,7 +215,7 @@ async def test_a_process_that_has_ended_is_replaced(
 
 
 async def test_a_batch_whose_outputs_cannot_be_sent_is_counted_as_failed(
-    shadow: Shadow, process: type[FakeCandidate], producer: type[FakeProducer]
+    shadow: Shadow, process: Process, producer: Producer
 ) -> None:
     process.outputs = staticmethod(summaries)
     producer.fail = True
@@ -229,9 +227,7 @@ async def test_a_batch_whose_outputs_cannot_be_sent_is_counted_as_failed(
     assert shadow.counts == {"agreed": 0, "differed": 0, "failed": 3, "skipped": 0}
 
 
-async def test_an_output_that_is_too_large_fails_alone(
-    process: type[FakeCandidate], producer: type[FakeProducer]
-) -> None:
+async def test_an_output_that_is_too_large_fails_alone(process: Process, producer: Producer) -> None:
     def outputs(batch: Sequence[Any]) -> list[Summary]:
         return [replace(s, meta={"x": "y" * 9000}) if s.id == "q-1" else s for s in summaries(batch)]
 
@@ -247,10 +243,7 @@ async def test_an_output_that_is_too_large_fails_alone(
 
 
 async def test_a_release_that_may_load_later_is_tried_again(
-    shadow: Shadow,
-    process: type[FakeCandidate],
-    producer: type[FakeProducer],
-    monkeypatch: pytest.MonkeyPatch,
+    shadow: Shadow, process: Process, producer: Producer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "RETRY_SECONDS", 0.02)
     process.refusal = Refusal(NO_VERSION, "can't allocate memory", retryable=True)
@@ -263,10 +256,7 @@ async def test_a_release_that_may_load_later_is_tried_again(
 
 
 async def test_a_refused_release_ends_the_shadow(
-    shadow: Shadow,
-    process: type[FakeCandidate],
-    producer: type[FakeProducer],
-    monkeypatch: pytest.MonkeyPatch,
+    shadow: Shadow, process: Process, producer: Producer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "RETRY_SECONDS", 0.02)
     refusal = Refusal(NO_VERSION, "the canary answers are not those in the manifest")

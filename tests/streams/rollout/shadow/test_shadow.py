@@ -59,7 +59,9 @@ def skipped() -> float:
     return metrics.REGISTRY.get_sample_value("pv_shadow_records_total", labels) or 0.0
 
 
-def test_records_beyond_the_queue_are_counted_and_skipped(settings: Settings) -> None:
+def test_records_beyond_the_queue_or_for_a_refused_candidate_are_counted_and_skipped(
+    settings: Settings,
+) -> None:
     shadow = Shadow(STAGE, NO_VERSION, 1.0, settings)
     before = skipped()
     for batch in range(MAX_WAITING_BATCHES + 3):
@@ -67,6 +69,11 @@ def test_records_beyond_the_queue_are_counted_and_skipped(settings: Settings) ->
     assert shadow.counts == {"agreed": 0, "differed": 0, "failed": 0, "skipped": 12}
     assert skipped() == before + 12
     assert shadow._queue.qsize() == MAX_WAITING_BATCHES
+    # The alert ShadowFailing depends on it; no queue need have filled while the candidate was loaded.
+    shadow = Shadow(STAGE, NO_VERSION, 1.0, settings)
+    shadow.refused = Refusal(NO_VERSION, "the canary answers are not those in the manifest")
+    shadow.offer([processed(r) for r in reports(4)])
+    assert (shadow.counts["skipped"], shadow._queue.qsize()) == (4, 0)
 
 
 def test_only_chosen_records_are_queued_or_counted(settings: Settings) -> None:
@@ -83,14 +90,6 @@ def test_only_chosen_records_are_queued_or_counted(settings: Settings) -> None:
     few.offer([])
     assert few._queue.empty()
     assert set(few.counts.values()) == {0}
-
-
-def test_records_for_a_refused_candidate_are_counted_as_skipped(settings: Settings) -> None:
-    """The alert ShadowFailing depends on it; no queue need have filled while the candidate was loaded."""
-    shadow = Shadow(STAGE, NO_VERSION, 1.0, settings)
-    shadow.refused = Refusal(NO_VERSION, "the canary answers are not those in the manifest")
-    shadow.offer([processed(r) for r in reports(4)])
-    assert (shadow.counts["skipped"], shadow._queue.qsize()) == (4, 0)
 
 
 async def test_a_shadow_that_is_stopped_before_it_is_started_has_no_agreement(settings: Settings) -> None:

@@ -32,12 +32,15 @@ def read(**fields: object) -> Step:
     return source("https://example.org")._event("update", orjson.dumps(STATUS | fields))
 
 
-def test_a_status_is_a_post_of_its_server() -> None:
+def test_a_status_is_a_post_of_its_server_and_a_reblog_names_its_original() -> None:
     (post,) = read(content='<p>Day&nbsp;3 &amp; <a href="https://a.example">awake</a></p><p>again</p>').items
     assert isinstance(post, Post)
     assert post.text == "Day 3 & awake\nagain"
     assert post.id == f"mastodon:example.org:{STATUS['id']}"
     assert (post.author, post.language, post.repost_of) == ("planted-author", "en", None)
+    (post,) = read(reblog=STATUS | {"id": "5", "content": "<p>Original</p>"}, content="").items
+    assert isinstance(post, Post)
+    assert (post.text, post.repost_of) == ("Original", "mastodon:example.org:5")
 
 
 @pytest.mark.parametrize(
@@ -53,12 +56,6 @@ def test_an_edit_says_so_and_a_warning_belongs_to_the_text(
 ) -> None:
     (post,) = read(**fields).items
     assert getattr(post, name) == value
-
-
-def test_a_reblog_names_its_original_and_has_its_text() -> None:
-    (post,) = read(reblog=STATUS | {"id": "5", "content": "<p>Original</p>"}, content="").items
-    assert isinstance(post, Post)
-    assert (post.text, post.repost_of) == ("Original", "mastodon:example.org:5")
 
 
 @pytest.mark.parametrize("of_original", [False, True])
@@ -171,13 +168,10 @@ async def test_an_unknown_event_and_a_comment_are_no_error() -> None:
     assert sample("pv_source_items_total", source="mastodon", outcome="malformed") == before
 
 
-async def test_a_refused_token_ends_the_source() -> None:
+async def test_a_refused_token_ends_the_source_and_an_answer_that_is_no_list_deletes_nothing() -> None:
     async with MastodonApi(World([])) as api:
         with pytest.raises(SourceFailed, match="401"):
             await runner(Mastodon(server=api.url, token="another", backoff=FAST), KeptDelivery()).run()
-
-
-async def test_an_answer_that_is_no_list_deletes_nothing() -> None:
     async with MastodonApi(World([])) as api:
         with pytest.raises(Interrupted):
             [part async for part in source(f"{api.url}/nothing").check(["1"], 0.0)]

@@ -21,7 +21,9 @@ from tests.streams.sources.json_lines import line, malformed, read_to_the_end
 from tests.streams.sources.kept import KeptDelivery, runner
 
 
-async def test_lines_become_reports_and_deletions_tombstones_in_their_order(tmp_path: Path) -> None:
+async def test_lines_become_reports_and_deletions_tombstones_also_with_other_names_and_values(
+    tmp_path: Path,
+) -> None:
     file = tmp_path / "posts.jsonl"
     file.write_bytes(line(1) + line(2) + b'{"id": "post-1", "deleted": true}\n' + line(1, text="again"))
     delivery = await read_to_the_end(file)
@@ -29,14 +31,16 @@ async def test_lines_become_reports_and_deletions_tombstones_in_their_order(tmp_
         ("post-1", False), ("post-2", False), ("post-1", True), ("post-1", False),
     ]  # fmt: skip
     assert delivery.state() == {"post-1": "again", "post-2": "awake 2"}
-
-
-async def test_a_line_whose_deleted_is_the_word_false_deletes_nothing(tmp_path: Path) -> None:
-    file = tmp_path / "posts.jsonl"
     values = ["false", "False", "0", "no", "", 0, None, "true", "2026-03-04", 1]
     file.write_bytes(b"".join(line(n, deleted=value) for n, value in enumerate(values)))
     delivery = await read_to_the_end(file)
     assert [value is None for _, _, value in delivery.sent] == [False] * 7 + [True] * 3
+    file.write_bytes(
+        b'{"post": {"key": 17}, "body": "awake", "removed": 0}\n{"post": {"key": 18}, "removed": 1}\n'
+    )
+    fields = {"id": "post.key", "text": "body", "deleted": "removed"}
+    delivery = await read_to_the_end(file, fields=fields)
+    assert delivery.state() == {"17": "awake", "18": None}
 
 
 def test_an_author_and_an_original_may_be_numbers_as_an_id_may() -> None:
@@ -56,16 +60,6 @@ def test_a_read_that_comes_after_the_end_opens_no_file(tmp_path: Path) -> None:
     assert other.read_lines() == [line(1)]
     other.close()
     assert other.read_lines() == []
-
-
-async def test_fields_of_other_names_are_mapped(tmp_path: Path) -> None:
-    file = tmp_path / "posts.jsonl"
-    file.write_bytes(
-        b'{"post": {"key": 17}, "body": "awake", "removed": 0}\n{"post": {"key": 18}, "removed": 1}\n'
-    )
-    fields = {"id": "post.key", "text": "body", "deleted": "removed"}
-    delivery = await read_to_the_end(file, fields=fields)
-    assert delivery.state() == {"17": "awake", "18": None}
 
 
 async def test_drug_and_indication_of_a_review_are_read_from_the_fields_that_are_mapped(

@@ -27,8 +27,7 @@ async def test_a_file_that_grows_is_followed_and_half_a_line_is_waited_for(tmp_p
     delivery = KeptDelivery()
     async with running(runner(Ndjson(path=file, poll=0.01), delivery)):
         await until(lambda: len(delivery.sent) == 1)
-        with file.open("ab") as writer:
-            writer.write(line(2)[10:])
+        append(file, line(2)[10:])
         await until(lambda: len(delivery.sent) == 2)
     assert delivery.state() == {"post-1": "awake 1", "post-2": "awake 2"}
 
@@ -46,20 +45,20 @@ async def test_the_last_line_of_a_file_may_lack_its_end_which_may_come_later(
     assert malformed() == before
 
 
-async def test_it_resumes_behind_the_last_line_and_reads_a_replaced_file_from_its_beginning(
-    tmp_path: Path,
-) -> None:
+async def test_it_resumes_behind_the_last_line_and_reads_a_replaced_file_anew(tmp_path: Path) -> None:
     file = tmp_path / "posts.jsonl"
     file.write_bytes(line(1) + line(2))
     first = await read_to_the_end(file)
     position = first.positions[-1][1]
-    with file.open("ab") as writer:
-        writer.write(line(3))
+    append(file, line(3))
     assert list((await read_to_the_end(file, position)).state()) == ["post-3"]
     other = tmp_path / "other"
     other.write_bytes(line(4))
     other.replace(file)
     assert list((await read_to_the_end(file, position)).state()) == ["post-4"]
+    file.write_bytes(line(1) + line(2))
+    delivery = await read_to_the_end(file, {"": [file.stat().st_ino, len(line(1))]})
+    assert list(delivery.state()) == ["post-2"]
 
 
 async def test_a_file_that_is_rotated_away_is_read_to_its_end_first(tmp_path: Path) -> None:
@@ -188,8 +187,7 @@ async def test_a_file_that_is_written_anew_in_its_place_is_read_from_its_beginni
         await until(lambda: len(delivery.state()) == 2)
         file.write_bytes(line(3) + line(4) + line(5))
         await until(lambda: len(delivery.state()) == 5)
-        with file.open("ab") as more:
-            more.write(line(6))
+        append(file, line(6))
         await until(lambda: len(delivery.state()) == 6)
 
 
@@ -203,8 +201,7 @@ def test_a_file_that_is_written_anew_while_it_is_read_loses_no_line(
     file.write_bytes(b"".join(line(n) for n in range(100, 100 + lines)))
     growing = GrowingFile(file, None)
     assert len(growing.read_lines()) == lines
-    with file.open("ab") as more:
-        more.write(line(150) * (moment == "_head"))
+    append(file, line(150) * (moment == "_head"))
     original, calls = getattr(GrowingFile, moment), count(1)
 
     def rewrites(self: GrowingFile) -> object:
@@ -224,13 +221,6 @@ def test_a_file_that_is_written_anew_while_it_is_read_loses_no_line(
     growing.close()
     assert set(read) >= set(new)
     assert moment != "_head" or line(150) in read
-
-
-async def test_a_place_of_a_version_before_is_kept(tmp_path: Path) -> None:
-    file = tmp_path / "posts.jsonl"
-    file.write_bytes(line(1) + line(2))
-    delivery = await read_to_the_end(file, {"": [file.stat().st_ino, len(line(1))]})
-    assert list(delivery.state()) == ["post-2"]
 
 
 async def test_a_pipe_is_read_to_its_end() -> None:

@@ -34,11 +34,15 @@ def line(**fields: object) -> bytes:
     return orjson.dumps({"data": tweet(CREATED) | fields})
 
 
-def test_of_an_author_nothing_is_kept_and_the_report_is_for_counts_only() -> None:
+def test_of_an_author_nothing_is_kept_an_edit_has_its_first_id_and_an_error_interrupts() -> None:
     post = read_post(line())
     assert (post.author, post.permalink, post.country) == (None, None, None)
     assert post.aggregate_only
     assert post.language == "en"
+    edit = read_post(orjson.dumps({"data": tweet(Happening(kind="update", number=3, text="Edited"))}))
+    assert (edit.id, edit.edited) == (read_post(line()).id, True)
+    with pytest.raises(Interrupted):
+        read_post(b'{"errors": [{"title": "operational-disconnect", "detail": "planted"}]}')
 
 
 ESCAPED, PLAIN = "Zoloft &amp; wine, pain &gt; 7, &amp;lt; &quot;", "Zoloft & wine, pain > 7, &lt; &quot;"
@@ -59,16 +63,6 @@ REFERENCES = [{"type": "quoted", "id": "1"}, {"type": "retweeted", "id": "2"}]
 )
 def test_a_post_is_read_from_the_fields_of_the_api(fields: dict[str, Any], name: str, value: object) -> None:
     assert getattr(read_post(line(**fields)), name) == value
-
-
-def test_an_edit_has_the_id_of_the_first_version() -> None:
-    edit = read_post(orjson.dumps({"data": tweet(Happening(kind="update", number=3, text="Edited"))}))
-    assert (edit.id, edit.edited) == (read_post(line()).id, True)
-
-
-def test_an_error_in_the_stream_is_an_interruption() -> None:
-    with pytest.raises(Interrupted):
-        read_post(b'{"errors": [{"title": "operational-disconnect", "detail": "planted"}]}')
 
 
 @pytest.mark.parametrize(
