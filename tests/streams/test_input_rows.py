@@ -51,12 +51,14 @@ def test_usual_dates_are_read(value: object, moment: datetime) -> None:
     assert read.created_at == moment.replace(tzinfo=UTC)
 
 
-def test_a_date_that_may_be_two_is_refused_unless_the_user_says_which() -> None:
+def test_a_date_that_may_be_two_is_refused_unless_the_user_says_which_for_the_file() -> None:
     assert report(created_at="3/4/2026") == Refusal(1, AMBIGUOUS)
     for day_first, month in ((True, 4), (False, 3)):
         read = report(day_first, created_at="3/4/2026")
         assert isinstance(read, Report) and read.created_at
         assert read.created_at.month == month
+    with pytest.raises(BadRecord):
+        usual_time("3/13/2026", day_first=True)
 
 
 @pytest.mark.parametrize(
@@ -66,11 +68,6 @@ def test_what_is_no_time_refuses_the_row(value: object) -> None:
     refused = report(created_at=value)
     assert isinstance(refused, Refusal) and refused.reason.startswith("created_at: ")
     assert str(value) not in refused.reason
-
-
-def test_day_first_holds_for_every_date_of_the_file() -> None:
-    with pytest.raises(BadRecord):
-        usual_time("3/13/2026", day_first=True)
 
 
 def test_a_missing_value_is_none_and_cells_may_hold_lists_and_flags() -> None:

@@ -34,13 +34,12 @@ def cut(sizes: Sizes) -> list[list[int | None]]:
     return [[sizes[item.record.offset] for item in batch] for batch in bounded_batches(records(sizes), LIMIT)]
 
 
-def test_a_batch_is_bounded_by_the_characters_of_its_texts() -> None:
+def test_a_batch_is_bounded_by_its_characters_and_a_long_text_is_alone() -> None:
     assert cut([100, 150, 150, 150, 120, 10]) == [[100, 150, 150, 150], [120, 10]]
-
-
-def test_a_long_text_is_alone_so_that_short_ones_do_not_wait_for_it() -> None:
     short = [5] * 31
     assert cut([*short, 590, *short, 151]) == [short, [590], short, [151]]
+    assert cut([None, 0, 100, None, 0]) == [[None, 0, 100, None, 0]]
+    assert cut([None, 599, 0, None, 5]) == [[None], [599, 0, None], [5]]
 
 
 def test_a_record_in_whose_inference_a_process_has_died_is_alone_and_after_three_a_dead_letter() -> None:
@@ -52,11 +51,6 @@ def test_a_record_in_whose_inference_a_process_has_died_is_alone_and_after_three
     assert [item.fault.reason for item in items if item.fault is not None] == ["process_died"]
     deletion = replace(inbound(7, None), deaths=3)
     assert decoded(POSTS, deletion) == Item(deletion)
-
-
-def test_what_has_no_text_takes_no_room() -> None:
-    assert cut([None, 0, 100, None, 0]) == [[None, 0, 100, None, 0]]
-    assert cut([None, 599, 0, None, 5]) == [[None], [599, 0, None], [5]]
 
 
 @settings(deadline=None)

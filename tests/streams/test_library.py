@@ -38,12 +38,9 @@ def test_what_comes_of_the_samples_does_not_depend_on_the_batch(posts: Annotator
     assert [r.id for r in together] == [i["id"] for i in inputs]
     # Scores may differ in the last digits, since the other texts of a batch differ.
     for one, other in zip(together[60:], again, strict=True):
-        assert [(m.start, m.end, m.label) for m in one.mentions] == [
-            (m.start, m.end, m.label) for m in other.mentions
-        ]
-        assert [(e.mention, e.pt, e.drugs) for e in one.events] == [
-            (e.mention, e.pt, e.drugs) for e in other.events
-        ]
+        mentions = [[(m.start, m.end, m.label) for m in r.mentions] for r in (one, other)]
+        events = [[(e.mention, e.pt, e.drugs) for e in r.events] for r in (one, other)]
+        assert mentions[0] == mentions[1] and events[0] == events[1]
 
 
 @pytest.mark.slow
@@ -63,15 +60,12 @@ def test_sentences_and_questions_have_their_own_stages() -> None:
         load("posts", results="summaries")
 
 
-def test_no_texts_give_no_records_and_other_topics_are_refused(posts: Annotator) -> None:
+def test_no_texts_give_no_records_and_other_topics_and_what_is_no_input_are_refused(posts: Annotator) -> None:
     assert posts.predict([]) == []
     with pytest.raises(KeyError, match="they are posts, sentences, questions"):
         load("events")
     with pytest.raises(KeyError, match="no stage of questions: ner"):
         load("questions", releases={"ner": "x"}, settings=Settings())
-
-
-def test_what_is_no_input_is_named(posts: Annotator) -> None:
     with pytest.raises(BadRecord, match="text"):
         posts.predict([" "])
     with pytest.raises(BadRecord, match="id"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -79,10 +79,7 @@ BAD = (
     ids=["bad record", "poison", "an error that is the id", "not encodable", "too large", "tombstone"],
 )
 async def test_a_stage_says_nothing_of_a_record_that_fails(
-    values: Sequence[bytes | None],
-    predict: Callable[..., Sequence[TaggedReport]],
-    limit: int,
-    caplog: pytest.LogCaptureFixture,
+    values: Sequence[bytes | None], predict: Any, limit: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     stage: Stage[Report, TaggedReport] = Stage("ner", POSTS, MENTIONS, predict)

@@ -57,10 +57,26 @@ def revision(
         (revision(), revision(), "newer"),
         (revision(minute=None), revision(7), "newer"),
         (revision(7), revision(minute=None), "newer"),
+        # In one partition the offsets decide.
+        (replace(revision(7), deletes=True), revision(8), "stale"),
+        (revision(7), replace(revision(8), deletes=True), "stale"),
+        (revision(8), replace(revision(7), deletes=True), "newer"),
+        # Two deletions.
+        (
+            replace(revision(7), deletes=True),
+            replace(revision(8, partition=1, minute=1), deletes=True),
+            "stale",
+        ),
+        # An id on two topics.
+        (replace(revision(7), deletes=True), revision(8, topic="sentences", minute=1), "stale"),
+        (revision(8, topic="sentences", minute=1), replace(revision(7), deletes=True), "newer"),
+        # Without the place of one.
+        (replace(revision(minute=-1), deletes=True), revision(8), "newer"),
+        (replace(revision(7, minute=-1), deletes=True), revision(), "newer"),
+        (revision(8, minute=1), replace(revision(), deletes=True), "newer"),
     ],
-    ids=str,
 )
-def test_the_order_of_two_records(new: Revision, kept: Revision, expected: str) -> None:
+def test_the_order_of_two_records_and_of_deletions(new: Revision, kept: Revision, expected: str) -> None:
     assert new.against(kept) == expected
 
 
@@ -84,39 +100,9 @@ def test_a_deletion_in_another_partition_wins_in_whatever_order_and_whenever_it_
         assert list(latest.items()) == [("a", "again")]
 
 
-@pytest.mark.parametrize(
-    ("new", "kept", "expected"),
-    [
-        # In one partition the offsets decide.
-        (replace(revision(7), deletes=True), revision(8), "stale"),
-        (revision(7), replace(revision(8), deletes=True), "stale"),
-        (revision(8), replace(revision(7), deletes=True), "newer"),
-        # Two deletions.
-        (
-            replace(revision(7), deletes=True),
-            replace(revision(8, partition=1, minute=1), deletes=True),
-            "stale",
-        ),
-        # An id on two topics.
-        (replace(revision(7), deletes=True), revision(8, topic="sentences", minute=1), "stale"),
-        (revision(8, topic="sentences", minute=1), replace(revision(7), deletes=True), "newer"),
-        # Without the place of one.
-        (replace(revision(minute=-1), deletes=True), revision(8), "newer"),
-        (replace(revision(7, minute=-1), deletes=True), revision(), "newer"),
-        (revision(8, minute=1), replace(revision(), deletes=True), "newer"),
-    ],
-    ids=str,
-)
-def test_a_deletion_against_a_value(new: Revision, kept: Revision, expected: str) -> None:
-    assert new.against(kept) == expected
-
-
-def test_a_result_of_another_release_that_was_not_announced_either_is_no_repeat() -> None:
+def test_another_release_is_no_repeat_and_generations_are_in_the_order_of_stages() -> None:
     one, other = (replace(revision(7), releases=frozenset({("ner", version)})) for version in ("a", "b"))
     assert (one.against(one), one.against(other), other.against(one)) == ("repeated", "newer", "newer")
-
-
-def test_generations_are_compared_in_the_order_of_the_stages() -> None:
     chains = (("ner", "normalization"), ("acronym", "relation", "normalization"))
     assert all([TASKS.index(stage) for stage in chain] == sorted(map(TASKS.index, chain)) for chain in chains)
 
@@ -201,11 +187,8 @@ def test_a_message_that_no_stage_wrote_is_its_own_source_record() -> None:
         b"posts/0/9223372036854775808", b"0001-01-01T00:00:00+14:00",
     ],
 )  # fmt: skip
-def test_a_deletion_without_readable_headers_has_no_place(text: bytes | None) -> None:
+def test_unreadable_headers_give_no_place_and_unreadable_bytes_no_revision(text: bytes | None) -> None:
     message = Inbound("events", 0, 7, b"a", None, 0.0, ((ORIGIN, text), (RECEIVED_AT, text)))
     assert read_revision(EVENTS, message) == Revision()
-
-
-def test_bytes_that_are_no_record_have_no_revision() -> None:
     with pytest.raises(BadRecord):
         read_revision(EVENTS, inbound(0, b"no json", "events"))

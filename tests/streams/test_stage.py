@@ -71,24 +71,12 @@ async def test_a_record_of_another_source_is_of_that_source_in_all_that_is_made_
     assert (ports.to("posts.dead"), ports.acked) == ([], [0, 1, 2, 3])
 
 
-async def test_a_failing_model_ends_the_stage_and_sends_no_dead_letter() -> None:
+async def test_a_failing_model_or_delivery_ends_the_stage_without_a_dead_letter() -> None:
     ports = FakePorts(loaded(FakeTagger(failing=True)))
     with pytest.raises(StageBroken, match="canary"):
         await run(ports, [post(0), post(1)])
     assert ports.sent == []
     assert ports.acked == []
-
-
-@pytest.mark.parametrize("topic", ["mentions", "posts.dead"])
-async def test_a_failed_delivery_ends_the_stage_and_acknowledges_no_record_of_its_batch(topic: str) -> None:
-    ports = FakePorts(loaded(FakeTagger()))
-    ports.failing_topics = {topic}
-    with pytest.raises(ConnectionError):
-        await run(ports, [post(0), inbound(1, b"no json")])
-    assert ports.acked == []
-
-
-async def test_a_failed_delivery_ends_the_wait_for_the_next_batch() -> None:
     ports = FakePorts(loaded(FakeTagger()))
     ports.failing_topics = {"mentions"}
 
@@ -98,6 +86,15 @@ async def test_a_failed_delivery_ends_the_wait_for_the_next_batch() -> None:
 
     with pytest.raises(ConnectionError):
         await asyncio.wait_for(run_stage(STAGE, one_batch_then_silence(), ports), 5)
+
+
+@pytest.mark.parametrize("topic", ["mentions", "posts.dead"])
+async def test_a_failed_delivery_ends_the_stage_and_acknowledges_no_record_of_its_batch(topic: str) -> None:
+    ports = FakePorts(loaded(FakeTagger()))
+    ports.failing_topics = {topic}
+    with pytest.raises(ConnectionError):
+        await run(ports, [post(0), inbound(1, b"no json")])
+    assert ports.acked == []
 
 
 async def test_a_cancelled_stage_acknowledges_no_unconfirmed_record() -> None:
@@ -137,24 +134,27 @@ def test_halving_finds_exactly_the_poison_records(size: int, poison: set[int]) -
     assert ports.acked == list(range(size))
 
 
-async def test_the_headers_of_a_dead_letter_never_quote_the_text() -> None:
+async def test_a_dead_letter_keeps_the_headers_of_its_record_and_quotes_no_text() -> None:
     ports = FakePorts(loaded(FakeTagger()))
     await run(ports, [post(0, "poison of a private life"), inbound(1, b'{"id": "x", "text": 17}')])
     for _, _, headers in ports.to("posts.dead"):
         assert b"private" not in b"".join(v or b"" for v in headers.values())
         assert b"17" not in (headers["pv-detail"] or b"")
+    ports = FakePorts(loaded(FakeTagger()))
+    await run(ports, [replace(inbound(0, b"{"), headers=OWN_HEADERS)])
+    ((_, _, headers),) = ports.to("posts.dead")
+    assert headers["trace"] == b"7"
+    assert headers["pv-attempts"] == b"2", "the number of attempts, which limits redrives"
+    assert headers["pv-reason"] == b"bad_record"
 
 
-async def test_an_output_too_large_for_the_broker_becomes_a_dead_letter() -> None:
+async def test_an_output_too_large_and_a_wrong_number_of_outputs_become_dead_letters() -> None:
     ports = FakePorts(loaded(FakeTagger()))
     ports.max_output_bytes = 800
     await run(ports, [post(0), post(1, "long " * 200)])
     ((_, _, headers),) = ports.to("posts.dead")
     assert headers["pv-reason"] == b"output_too_large"
     assert ports.acked == [0, 1]
-
-
-async def test_a_wrong_number_of_outputs_is_an_error_and_shifts_no_output_to_another_record() -> None:
     short = Stage("ner", POSTS, MENTIONS, lambda model, reports: ner.predict(model, reports)[1:])
     ports = FakePorts(loaded(FakeTagger()))
     await run_stage(short, batches_of([post(0), post(1)]), ports)
@@ -182,7 +182,7 @@ async def test_an_output_has_its_provenance_and_a_repeat_is_equal() -> None:
     assert edited["record_id"] != record["record_id"]
 
 
-async def test_a_later_stage_passes_the_origin_on_and_adds_its_generation() -> None:
+async def test_a_later_stage_passes_origin_and_time_on_and_adds_its_generation() -> None:
     first = FakePorts(replace(loaded(FakeTagger()), generation=4))
     await run(first, [post(3)])
     ((_, value, _),) = first.to("mentions")
@@ -195,14 +195,11 @@ async def test_a_later_stage_passes_the_origin_on_and_adds_its_generation() -> N
     assert new["origin"] == {"topic": "posts", "partition": 0, "offset": 3}
     assert new["generations"] == {"ner": 4, "normalization": 9}
     assert (unknown["origin"], unknown["generations"]) == (None, {"normalization": 9})
-
-
-async def test_when_a_record_without_a_time_stamp_was_received_is_not_known() -> None:
     first, second = FakePorts(loaded(FakeTagger())), FakePorts(loaded(FakeTagger()))
     await run(first, [replace(post(3), timestamp=NO_TIMESTAMP)])
     ((_, value, _),) = first.to("mentions")
-    coder: Stage[TaggedReport, TaggedReport] = Stage("normalization", MENTIONS, EVENTS, lambda m, b: list(b))
-    await run_stage(coder, batches_of([inbound(80, value, "mentions")]), second)
+    again: Stage[TaggedReport, TaggedReport] = Stage("normalization", MENTIONS, EVENTS, lambda m, b: list(b))
+    await run_stage(again, batches_of([inbound(80, value, "mentions")]), second)
     ((_, coded, _),) = second.to("events")
     assert [orjson.loads(v or b"")["received_at"] for v in (value, coded)] == [None, None]
 
@@ -224,15 +221,6 @@ def fenced() -> float:
 
 
 OWN_HEADERS = (("trace", b"7"), ("pv-reason", b"old"), ("pv-attempts", b"2"))
-
-
-async def test_a_dead_letter_keeps_the_headers_of_its_record() -> None:
-    ports = FakePorts(loaded(FakeTagger()))
-    await run(ports, [replace(inbound(0, b"{"), headers=OWN_HEADERS)])
-    ((_, _, headers),) = ports.to("posts.dead")
-    assert headers["trace"] == b"7"
-    assert headers["pv-attempts"] == b"2", "the number of attempts, which limits redrives"
-    assert headers["pv-reason"] == b"bad_record"
 
 
 @pytest.mark.parametrize("value", [b'{"id": "r", "text": "fine"}', b"{", None])

@@ -262,14 +262,11 @@ def test_the_time_of_a_start_counts_from_the_start_of_the_process() -> None:
     assert before - 0.02 <= started <= time.monotonic() - 0.7
 
 
-def test_the_first_result_is_the_first_record_on_a_final_topic() -> None:
+def test_the_first_result_is_on_a_final_topic_and_a_refused_session_is_told() -> None:
     outcome = Outcome()
     for seconds, topic in enumerate(("mentions", "posts.dead", "summaries", "events")):
         outcome.note(topic, seconds + 0.123)
     assert outcome.as_dict()["first_result_seconds"] == 2.12
     assert process_started() <= time.monotonic()
-
-
-def test_a_session_that_the_broker_refuses_is_told_with_its_setting() -> None:
     assert describe(InvalidSessionTimeoutError()).startswith("the broker refuses PV_SESSION_TIMEOUT: ")
     assert describe(RuntimeError("no such shape")) == "RuntimeError: no such shape"

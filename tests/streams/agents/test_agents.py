@@ -71,20 +71,19 @@ class EchoCoder:
         ]
 
 
-def test_only_adverse_events_are_coded_and_all_of_a_batch_in_one_call() -> None:
+def test_adverse_events_of_a_batch_are_coded_in_one_call_and_nil_keeps_its_candidates() -> None:
     coder = EchoCoder()
     first, second = normalization.predict(coder, [REPORT, REPORT])
     assert len(coder.calls) == 1
     assert [e.mention for e in first.events] == [3, 4]
     assert first == second
     assert [e.context_weight for e in first.events] == [0.3, 0.4]
-
-
-def test_a_nil_event_has_no_term_and_keeps_its_candidates() -> None:
     (coded,) = normalization.predict(EchoCoder(), [REPORT])
     nil = coded.events[1]
     assert (nil.llt, nil.pt, nil.soc, nil.nil) == (None, None, None, True)
     assert nil.candidates[0].pt == "rash"
+    (coded,) = normalization.predict(EchoCoder(), [replace(REPORT, mentions=())])
+    assert coded.events == ()
 
 
 def test_an_event_has_the_assertion_of_its_sentence() -> None:
@@ -158,11 +157,6 @@ def test_an_effect_that_is_the_stated_indication_is_a_mention_of_it_and_no_event
     assert [e.mention for e in other.events] == [0, 1, 2]
 
 
-def test_a_report_without_mentions_gives_a_record_without_events() -> None:
-    (coded,) = normalization.predict(EchoCoder(), [replace(REPORT, mentions=())])
-    assert coded.events == ()
-
-
 class WordTagger:
     """Labels every first word as an adverse event."""
 
@@ -182,7 +176,7 @@ ENGLISH = Report(id="en", text="Insomnia since I started these pills")
 SPANISH = Report(id="es", text="Desde que tomo sertralina no puedo dormir")
 
 
-def test_a_post_in_a_language_that_the_model_does_not_read_is_named_and_has_no_mention() -> None:
+def test_a_text_that_the_model_does_not_read_has_no_mention_whatever_its_source_states() -> None:
     model = WordTagger()
     other, read = ner.predict(model, [SPANISH, ENGLISH])
     assert model.read == [ENGLISH.text]
@@ -190,6 +184,10 @@ def test_a_post_in_a_language_that_the_model_does_not_read_is_named_and_has_no_m
     assert (read.language, [m.text for m in read.mentions]) == (None, ["Insomnia"])
     assert (other.was_read, read.was_read) == (False, True)
     assert ner.predict(WordTagger(("en", "es")), [SPANISH])[0].was_read
+    english, spanish = replace(ENGLISH, language="de"), replace(SPANISH, language="en")
+    read, other = ner.predict(WordTagger(), [english, spanish])
+    assert (read.language, read.was_read, len(read.mentions)) == ("de", True, 1)
+    assert (other.language, other.was_read, other.mentions) == ("es", False, ())
 
 
 def test_the_tagger_gets_what_the_source_of_each_text_that_it_reads_states() -> None:
@@ -206,13 +204,6 @@ def test_a_class_in_a_post_is_a_drug_of_the_record() -> None:
         ("Insomnia", None, None), ("statins", "statin", "class"),
     ]  # fmt: skip
     assert "atorvastatin" in record.mentions[1].members
-
-
-def test_the_language_that_a_source_states_is_kept_but_the_text_decides_whether_it_is_read() -> None:
-    english, spanish = replace(ENGLISH, language="de"), replace(SPANISH, language="en")
-    read, other = ner.predict(WordTagger(), [english, spanish])
-    assert (read.language, read.was_read, len(read.mentions)) == ("de", True, 1)
-    assert (other.language, other.was_read, other.mentions) == ("es", False, ())
 
 
 def test_a_stage_is_prepared_so_that_its_first_inference_loads_nothing() -> None:

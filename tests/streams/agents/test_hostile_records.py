@@ -55,7 +55,7 @@ async def test_a_key_without_a_value_is_a_deletion_and_is_passed_on() -> None:
     assert ports.to("posts.dead") == []
 
 
-async def test_a_deletion_has_the_origin_of_its_source_record_and_keeps_it_in_later_stages() -> None:
+async def test_a_deletion_has_the_origin_of_its_source_record_in_all_stages_and_no_impossible_time() -> None:
     forged = (("origin", b"posts/0/999"), ("trace", b"7"))
     ports = await run(replace(inbound(1, None), headers=forged))
     ((_, _, headers),) = ports.to("mentions")
@@ -65,9 +65,6 @@ async def test_a_deletion_has_the_origin_of_its_source_record_and_keeps_it_in_la
     await run_stage(LATER, batches_of([passed]), later)
     ((_, _, again),) = later.to("mentions")
     assert again == headers
-
-
-async def test_a_deletion_with_a_timestamp_out_of_range_is_passed_on_without_it() -> None:
     ports = await run(replace(inbound(1, None), timestamp=float("inf")))
     assert [headers for _, _, headers in ports.to("mentions")] == [{"origin": b"posts/0/1"}]
 
@@ -84,15 +81,12 @@ async def test_a_deletion_larger_than_that_of_any_report_is_no_output_but_a_dead
     assert (len(ports.to("mentions")), len(ports.to("mentions.dead")), ports.acked) == (0, 1, [2])
 
 
-async def test_a_record_without_key_and_value_is_dropped_and_counted() -> None:
+async def test_a_record_without_key_and_value_is_dropped_whatever_its_headers_are_and_counted() -> None:
     before = dropped()
     ports = await run(post(0), replace(inbound(1, None), key=None), post(2))
     assert len(ports.to("mentions")) == 2
     assert ports.to("posts.dead") == []
     assert dropped() == before + 1
-
-
-async def test_a_record_without_key_and_value_is_dropped_whatever_its_headers_are() -> None:
     forged = replace(inbound(2, None, "mentions"), key=None, headers=[("origin", b"posts/0/1" * 400)])
     ports = FakePorts(loaded(FakeTagger()))
     await run_stage(LATER, batches_of([forged]), ports)
@@ -108,7 +102,7 @@ async def test_a_timestamp_out_of_range_is_the_fault_of_that_record_alone(timest
     assert headers["pv-detail"] == b"the timestamp of the record is out of range"
 
 
-async def test_a_record_too_large_for_the_dead_letter_topic_is_cut_and_says_so() -> None:
+async def test_what_is_too_large_for_a_dead_letter_is_cut_or_left_out_and_the_letter_says_so() -> None:
     value = b"{" + b"x" * (3 * MAX_LETTER_BYTES)
     ports = await run(post(0), inbound(1, value))
     ((key, kept, headers),) = ports.to("posts.dead")
@@ -117,18 +111,15 @@ async def test_a_record_too_large_for_the_dead_letter_topic_is_cut_and_says_so()
     assert MAX_LETTER_BYTES - 2000 < len(kept) <= MAX_LETTER_BYTES
     assert headers["pv-truncated"] == str(len(value)).encode()
     assert headers["pv-sha256"] == hashlib.sha256(value).hexdigest().encode()
-
-
-async def test_headers_and_a_key_too_large_for_a_dead_letter_are_left_out() -> None:
     large = [(f"h{i}", b"x" * (MAX_LETTER_BYTES // 2)) for i in range(3)]
     ports = await run(replace(inbound(0, b"no json"), headers=large))
-    ((key, value, headers),) = ports.to("posts.dead")
-    assert (key, value) == (b"key-0", b"no json")
+    ((key, kept, headers),) = ports.to("posts.dead")
+    assert (key, kept) == (b"key-0", b"no json")
     assert not any(name.startswith("h") for name in headers)
     assert headers["pv-truncated"] == b"7"
     ports = await run(replace(inbound(0, b"no json"), key=b"k" * (2 * MAX_LETTER_BYTES)))
-    ((key, value, _),) = ports.to("posts.dead")
-    assert (key, value) == (None, b"no json")
+    ((key, kept, _),) = ports.to("posts.dead")
+    assert (key, kept) == (None, b"no json")
 
 
 @pytest.mark.parametrize("attempts", [b"1" * (2 * MAX_LETTER_BYTES), b"-1", b"again", None])

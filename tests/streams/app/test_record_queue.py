@@ -82,7 +82,7 @@ async def test_a_batch_has_what_is_there_up_to_its_size_in_order() -> None:
     assert await taken(records, 8) == [8, 9, 10, 11]
 
 
-async def test_a_record_waits_no_longer_for_others_than_it_may() -> None:
+async def test_a_record_waits_no_longer_for_others_than_it_may_and_none_is_no_batch() -> None:
     records = queue(App())
     batch = asyncio.create_task(taken(records, 8, 0.2))
     await asyncio.sleep(0.01)
@@ -91,9 +91,6 @@ async def test_a_record_waits_no_longer_for_others_than_it_may() -> None:
     records.offer(message(1))
     assert not batch.done(), "the second one came in time"
     assert await batch == [0, 1]
-
-
-async def test_an_empty_queue_gives_no_batch() -> None:
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(anext(queue(App()).batches(8, 0.01, Door())), 0.1)
 

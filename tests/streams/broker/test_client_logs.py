@@ -14,20 +14,9 @@ def record(logger: str, template: str, *arguments: object) -> logging.LogRecord:
     return logging.LogRecord(logger, logging.ERROR, __file__, 1, template, arguments, None)
 
 
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def repeat_filter(clock: Clock) -> RepeatFilter:
-    return RepeatFilter(clock)
-
-
-def test_a_librarys_message_passes_once_until_the_pause_is_over(
-    repeat_filter: RepeatFilter, clock: Clock
-) -> None:
-    passed = []
+def test_a_librarys_message_passes_once_until_the_pause_is_over() -> None:
+    clock, passed = Clock(), []
+    repeat_filter = RepeatFilter(clock)
     for _ in range(100):
         passed.append(repeat_filter.filter(record("aiokafka.conn", "connection failed")))
         clock.now += PAUSE / 40
@@ -49,19 +38,19 @@ def test_a_librarys_message_passes_once_until_the_pause_is_over(
           for name in ("streamsets", "modelscope", "root", "aiokafka.streams")),
     ],
 )  # fmt: skip
-def test_only_our_own_messages_pass_again(
-    records: list[tuple[str, ...]], passed: list[bool], repeat_filter: RepeatFilter
-) -> None:
+def test_only_our_own_messages_pass_again(records: list[tuple[str, ...]], passed: list[bool]) -> None:
+    repeat_filter = RepeatFilter(Clock())
     assert [repeat_filter.filter(record(*one)) for one in records] == passed
 
 
-def test_a_message_that_is_not_a_string_passes_once(repeat_filter: RepeatFilter) -> None:
+def test_a_message_that_is_not_a_string_passes_once() -> None:
+    repeat_filter = RepeatFilter(Clock())
     errors = [logging.LogRecord("kafka", logging.ERROR, "", 1, OSError("x"), (), None) for _ in range(2)]
     assert [repeat_filter.filter(e) for e in errors] == [True, False]
 
 
-def test_on_a_handler_it_reduces_the_messages_that_are_written(clock: Clock) -> None:
-    written: list[str] = []
+def test_on_a_handler_it_reduces_the_messages_that_are_written() -> None:
+    clock, written = Clock(), list[str]()
 
     class Handler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:

@@ -24,23 +24,16 @@ def test_with_three_replicas_two_must_confirm_and_otherwise_the_broker_decides()
         assert (request.replication_factor, request.num_partitions) == (3, topic.partitions or 4)
         assert request.topic_configs["min.insync.replicas"] == "2", topic.name
         for replication in (1, 2):
-            assert (
-                "min.insync.replicas" not in new_topic(topic, Settings(replication=replication)).topic_configs
-            )
+            configuration = new_topic(topic, Settings(replication=replication)).topic_configs
+            assert "min.insync.replicas" not in configuration
 
 
 @pytest.mark.parametrize("settings", [ONE, THREE], ids=["one", "three"])
 def test_topics_as_they_are_created_do_not_differ(settings: Settings) -> None:
     for topic in TOPICS:
-        entries = {
-            "min.insync.replicas": "1",
-            **topic.configuration(settings.replication),
-            "segment.bytes": "7",
-        }
-        assert (
-            list(compare(topic, TopicState(topic.partitions or 4, settings.replication, entries), settings))
-            == []
-        )
+        entries = {"min.insync.replicas": "1", **topic.configuration(settings.replication)}
+        state = TopicState(topic.partitions or 4, settings.replication, entries | {"segment.bytes": "7"})
+        assert list(compare(topic, state, settings)) == []
 
 
 def test_a_difference_is_named_with_what_was_expected_and_what_is_there() -> None:
@@ -106,9 +99,6 @@ async def test_a_record_is_replaced_by_a_later_version_of_its_key_and_not_by_a_t
                 for key, value in ((b"a", b"1"), (b"b", b"1"), (b"a", b"2"), (b"b", None))
             ]
         old, deleted, new = (Place(1, m.offset) for m in sent[:3])
-        found = await read_deletions(settings, POSTS, [(b"a", old), (b"a", new), (b"b", deleted)])
-        assert [found.replace(key, p) for key, p in ((b"a", old), (b"a", new), (b"b", deleted))] == [
-            True,
-            False,
-            False,
-        ]
+        places = [(b"a", old), (b"a", new), (b"b", deleted)]
+        found = await read_deletions(settings, POSTS, places)
+        assert [found.replace(key, place) for key, place in places] == [True, False, False]

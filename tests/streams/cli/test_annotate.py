@@ -55,12 +55,18 @@ RASH = {"id": "a", "text": "Zoloft gave me a rash."}
 FINE = {"id": "b", "text": "No complaints at all."}
 
 
-def test_each_text_has_a_line_with_its_record(annotate: Any, loaded: Annotator) -> None:
+def test_each_text_has_a_line_with_its_record_without_a_text_that_must_not_be_kept(
+    annotate: Any, loaded: Annotator
+) -> None:
     result = annotate([RASH, FINE])
     assert result.exit_code == 0
     records = [decode(CodedReport, line.encode()) for line in result.stdout.splitlines()]
     assert records == loaded.predict([RASH, FINE])
     assert "2 posts read, 0 refused" in result.stderr
+    result = annotate([RASH | {"aggregate_only": True}])
+    (record,) = map(json.loads, result.stdout.splitlines())
+    assert record["text"] == ""
+    assert "gave me" not in result.stdout
 
 
 def test_each_event_has_a_row_and_a_cell_is_no_formula(
@@ -92,13 +98,6 @@ def test_what_a_model_fails_on_is_refused_and_the_others_are_read(annotate: Any,
     assert "2 posts read, 2 refused" in result.stderr
     reasons = [json.loads(line) for line in rejected.read_text(encoding="utf-8").splitlines()]
     assert [(r["line"], r["reason"].split()[0]) for r in reasons] == [(4, "text:"), (2, "RuntimeError")]
-
-
-def test_a_text_that_must_not_be_kept_is_not_written(annotate: Any) -> None:
-    result = annotate([RASH | {"aggregate_only": True}])
-    (record,) = map(json.loads, result.stdout.splitlines())
-    assert record["text"] == ""
-    assert "gave me" not in result.stdout
 
 
 def test_a_file_appears_when_it_is_whole(annotate: Any, tmp_path: Path) -> None:

@@ -87,15 +87,6 @@ def test_secrets_given_twice_are_named_in_one_line(pvstream: CommandLine) -> Non
     assert "word-one" not in answer.one_line
 
 
-def test_a_replay_into_a_topic_of_the_pipeline_is_refused_before_the_broker_is_asked(
-    pvstream: CommandLine,
-) -> None:
-    pvstream.set("PV_BROKER", "kafka://127.0.0.1:1")
-    answer = pvstream("replay", "posts", "--into", "events")
-    assert answer.code == 2
-    assert "events is a topic of the pipeline" in answer.one_line
-
-
 #: The broker that is set, and the arguments with a part of what is said.
 WRONG = {
     "": f"""
@@ -182,6 +173,7 @@ terminology nosuch | demo --column x --input posts=LICENSE
 web --terminology /nonexistent | web --terminology LICENSE | signals --source nosuch | forget
 signals --level nosuch | signals --criterion nosuch | signals --until nosuch | signals --html docs
 source x -> needs a bearer token in PV_X_TOKEN_FILE
+replay posts --into events -> events is a topic of the pipeline
 source mastodon -> needs a server
 source rss -> needs at least one feed
 source telex -> 'telex' is none of bluesky, x, mastodon, rss, ndjson

@@ -25,7 +25,7 @@ def tagged(id_: str) -> Arrival:
     return Arrival("mentions", id_, "posts", record)
 
 
-def test_a_report_is_missing_until_it_reaches_its_final_topic() -> None:
+def test_a_report_is_missing_until_it_reaches_its_final_topic_or_is_a_dead_letter() -> None:
     tally = Tally()
     tally.count_sent("posts", "a", 10)
     tally.count_arrival(tagged("a"))
@@ -37,9 +37,6 @@ def test_a_report_is_missing_until_it_reaches_its_final_topic() -> None:
     tally.count_sent("sentences", "a", 10)
     tally.count_arrival(coded("a"))
     assert tally.missing == ["sentences/a"], "the same id in another topic"
-
-
-def test_a_report_that_became_a_dead_letter_is_not_missing() -> None:
     tally = Tally()
     tally.count_sent("posts", "a", 10)
     tally.count_arrival(Arrival("posts.dead", "a", "posts", None, {"pv-reason": "poison"}))
@@ -71,7 +68,7 @@ def test_a_repeat_is_recognised_by_its_record_id() -> None:
     assert tally.duplicated == ["posts/a/normalization@v"]
 
 
-async def test_a_sender_waits_until_there_is_capacity() -> None:
+async def test_a_sender_waits_until_there_is_capacity_and_sends_a_larger_report_alone() -> None:
     tally = Tally()
     tally.count_sent("posts", "a", MAX_IN_FLIGHT // GROWTH)
     waiting = asyncio.create_task(admit(tally, "posts", Report(id="b", text="x")))
@@ -81,9 +78,6 @@ async def test_a_sender_waits_until_there_is_capacity() -> None:
     tally.count_arrival(coded("a"))
     await asyncio.wait_for(waiting, 1)
     assert tally.missing == ["posts/b"]
-
-
-async def test_a_report_larger_than_the_capacity_is_sent_alone() -> None:
     await asyncio.wait_for(wait_for_capacity(Tally(), MAX_IN_FLIGHT), 1)
 
 

@@ -87,22 +87,19 @@ def read(data: bytes) -> list[Report | Refusal]:
     return [reader.read(row) for row in open_file(io.BytesIO(data)).rows]
 
 
-def test_a_refusal_has_the_line_number_and_does_not_quote_the_line() -> None:
+def test_a_refusal_has_the_line_number_without_a_quotation_and_the_next_line_is_read() -> None:
     good, bad, last = read(b'{"id": "a", "text": "one"}\nsecret of a patient\n{"id": "b", "text": "two"}\n')
     assert isinstance(good, Report) and isinstance(last, Report)
     assert isinstance(bad, Refusal)
     assert bad.line == 2
     assert "secret" not in bad.reason
-
-
-def test_an_overlong_line_is_refused_and_the_next_one_is_read() -> None:
     long = orjson.dumps({"id": "a", "text": "x" * (2 * MAX_LINE)})
     refused, good = read(long + b'\n{"id": "b", "text": "two"}\n')
     assert isinstance(refused, Refusal) and refused.line == 1
     assert isinstance(good, Report) and good.id == "b"
 
 
-async def test_a_rate_limit_delays_and_a_rate_of_zero_does_not() -> None:
+async def test_a_rate_limit_delays_also_after_an_idle_pipe_and_a_rate_of_zero_does_not() -> None:
     started = time.monotonic()
     limit = RateLimit(100)
     for _ in range(10):
@@ -110,9 +107,6 @@ async def test_a_rate_limit_delays_and_a_rate_of_zero_does_not() -> None:
     assert time.monotonic() - started >= 0.09
     unlimited = RateLimit(0)
     await asyncio.wait_for(asyncio.gather(*(unlimited.wait() for _ in range(1000))), 1)
-
-
-async def test_after_an_idle_pipe_a_rate_limit_lets_no_burst_through() -> None:
     limit = RateLimit(50)
     await asyncio.sleep(0.5)
     began = time.monotonic()

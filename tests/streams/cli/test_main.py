@@ -23,18 +23,12 @@ from tests.streams.cli.command_line import CommandLine
 runner = CliRunner()
 
 
-def test_schema_prints_every_topic_with_records() -> None:
+def test_the_schema_of_every_topic_the_version_and_an_invalid_setting_are_printed() -> None:
     answer = runner.invoke(app, ["schema"])
     assert answer.exit_code == 0
     assert set(orjson.loads(answer.stdout)) == {t.name for t in TOPICS if t.record is not None}
-
-
-def test_the_version_is_that_of_the_package() -> None:
     answer = runner.invoke(app, ["--version"], env={"PV_BROKER": "nonsense"})
     assert (answer.exit_code, answer.stdout) == (0, f"pvstream {__version__}\n")
-
-
-def test_an_invalid_setting_is_named() -> None:
     answer = runner.invoke(app, ["topics"], env={"PV_BROKER": "localhost:9092", "COLUMNS": "200"})
     assert answer.exit_code == 2
     assert "PV_BROKER" in answer.output

@@ -19,12 +19,6 @@ from tests.streams.cli.command_line import NOWHERE, CommandLine, closed_port
 from tests.streams.conftest import Keys
 
 
-def test_a_valid_release_is_verified(release: Release, pvstream: CommandLine) -> None:
-    answer = pvstream("verify", release.path)
-    assert answer.code == 0
-    assert answer.out == f"summarization {release.version}: valid, {len(release.manifest.files)} files\n"
-
-
 def test_posts_are_evaluated_with_two_releases_and_no_data(tmp_path: Path, pvstream: CommandLine) -> None:
     result = tmp_path / "posts.json"
     own = f"ner={bundled('ner')}"
@@ -65,37 +59,32 @@ def test_a_release_with_other_canary_outputs_is_refused_in_one_line(
 def test_a_release_is_signed_and_verified_with_the_key(
     own: Path, release: Release, keys: Keys, pvstream: CommandLine
 ) -> None:
+    valid = f"summarization {own.name}: valid, {len(release.manifest.files)} files\n"
+    answer = pvstream("verify", own)
+    assert (answer.code, answer.out) == (0, valid)
     pvstream.set("PV_RELEASE_KEY", str(keys.public))
     answer = pvstream("verify", own)
-    assert (answer.code, answer.error_line) == (
-        1,
-        f"error: {own.name}: not signed, and a signature is required",
-    )
+    assert answer.error_line == f"error: {own.name}: not signed, and a signature is required"
+    assert answer.code == 1
     answer = pvstream("sign", own, "--key", keys.private)
     assert (answer.code, answer.out) == (0, f"summarization {own.name} is signed\n")
     answer = pvstream("verify", own)
-    assert (answer.code, answer.out) == (
-        0,
-        f"summarization {own.name}: valid, {len(release.manifest.files)} files\n",
-    )
+    assert (answer.code, answer.out) == (0, valid)
 
 
-def test_a_file_that_is_not_a_private_key_signs_nothing(own: Path, keys: Keys, pvstream: CommandLine) -> None:
+def test_without_a_private_key_and_of_a_damaged_release_nothing_is_signed(
+    own: Path, keys: Keys, pvstream: CommandLine
+) -> None:
     answer = pvstream("sign", own, "--key", keys.public)
     assert answer.code == 1
     assert f"no private key in {keys.public}" in answer.error_line
     assert answer.err.count("\n") == 1
     assert pvstream("sign", own, "--key", keys.public.with_name("nowhere.pem")).code == 2
     assert not (own / SIGNATURE).exists()
-
-
-def test_a_damaged_release_is_not_signed(own: Path, keys: Keys, pvstream: CommandLine) -> None:
     (own / "extra.tsv").write_bytes(b"")
     answer = pvstream("sign", own, "--key", keys.private)
-    assert (answer.code, answer.error_line) == (
-        1,
-        f"error: {own.name}: extra.tsv is not declared in the manifest",
-    )
+    assert answer.error_line == f"error: {own.name}: extra.tsv is not declared in the manifest"
+    assert answer.code == 1
     assert not (own / SIGNATURE).exists()
 
 
@@ -109,7 +98,9 @@ def test_a_version_that_is_not_in_the_store_is_reported_in_one_line(
 
 
 @pytest.mark.usefixtures("shipped_releases")
-def test_without_a_broker_the_five_bundled_releases_are_live(pvstream: CommandLine) -> None:
+def test_without_a_broker_the_bundled_releases_are_live_and_licences_are_listed(
+    pvstream: CommandLine,
+) -> None:
     answer = pvstream("releases", "--json")
     assert answer.code == 0
     rows = orjson.loads(answer.out)
@@ -121,10 +112,6 @@ def test_without_a_broker_the_five_bundled_releases_are_live(pvstream: CommandLi
         assert {"name", "value", "definition", "data", "records"} <= set(row["scores"][0])
         assert all(source["licence"] for source in row["training_data"])
         assert row["training_data"]
-
-
-@pytest.mark.usefixtures("shipped_releases")
-def test_the_licences_of_what_a_release_learned_from_are_listed(pvstream: CommandLine) -> None:
     listed = " ".join(pvstream("releases").out.split())
     assert "learned from PsyTAR (Zolnoori et al. 2019), training part (CC BY 4.0)" in listed
     assert "fold 1 training part (none stated, citation asked)" in listed

@@ -110,15 +110,12 @@ def test_exactly_what_was_left_waits_for_a_run_with_other_options(outcomes: list
     assert again.left[TP] == []
 
 
-def test_a_run_extends_no_range_of_an_earlier_one_over_what_was_sent_between() -> None:
+def test_no_range_of_an_earlier_run_is_extended_and_expired_letters_are_forgotten() -> None:
     one = sent_offsets(10, (3, 5))
     one.leave(TP, 12)
     one.leave(TP, 14)
     assert one.left[TP] == [(3, 5), (12, 15)]
     assert (one.first(TP, with_left=False), one.first(TP, with_left=True)) == (10, 3)
-
-
-def test_letters_that_have_expired_are_forgotten() -> None:
     one = sent_offsets(10, (1, 3), (4, 7), (8, 9))
     one.drop_expired({TP: 5})
     assert one.left[TP] == [(5, 7), (8, 9)]
@@ -153,7 +150,7 @@ def letter(**changes: object) -> Inbound:
     return replace(written, **changes)  # type: ignore[arg-type]
 
 
-def test_a_letter_is_described_without_the_words_of_its_sender() -> None:
+def test_any_letter_is_described_without_words_of_its_sender_or_terminal_commands() -> None:
     one = describe(letter())
     assert (one.topic, one.partition, one.offset) == ("posts.dead", 0, 5)
     assert (one.stage, one.reason, one.source, one.attempts) == ("ner", "poison", "posts/0@17", 0)
@@ -165,6 +162,16 @@ def test_a_letter_is_described_without_the_words_of_its_sender() -> None:
     assert "words" not in str(one) + str(content)
     assert letter_content(letter(), text=True)["own_headers"]["patient-name"] == "Ann"
     assert letter_content(letter(), text=True)["value"] == '{"text": "my words"}'
+    strange = letter(
+        headers=(("pv-reason", b"\xff"), ("pv-stage", None)), timestamp=-7e13, value=None, key=None
+    )
+    one = describe(strange)
+    assert (one.reason, one.stage, one.written_at, one.bytes) == ("other", "", None, 0)
+    content = letter_content(strange, text=True)
+    assert (content["key"], content["value"], content["written"]) == (None, None, None)
+    assert printable("\x1b[2Jfine\u202e\nline") == "\\x1b[2Jfine\\u202e\nline"
+    content = letter_content(letter(value=b"\x1b]0;title\x07\xff"), text=True)
+    assert content["value"] == "\\x1b]0;title\\x07\\xff"
 
 
 def test_a_letter_waits_until_those_of_its_reason_were_sent_back() -> None:
@@ -173,22 +180,6 @@ def test_a_letter_waits_until_those_of_its_reason_were_sent_back() -> None:
     assert not describe(letter(), {("poison", 0): (6, [(3, 5)])}).waiting
     assert describe(letter(), {("poison", 0): (9, [(2, 6)])}).waiting, "a redrive has left it"
     assert describe(letter(), {("bad_record", 0): (6, []), ("poison", 1): (6, [])}).waiting
-
-
-def test_a_letter_that_somebody_else_wrote_is_described_too() -> None:
-    strange = letter(
-        headers=(("pv-reason", b"\xff"), ("pv-stage", None)), timestamp=-7e13, value=None, key=None
-    )
-    one = describe(strange)
-    assert (one.reason, one.stage, one.written_at, one.bytes) == ("other", "", None, 0)
-    content = letter_content(strange, text=True)
-    assert (content["key"], content["value"], content["written"]) == (None, None, None)
-
-
-def test_a_letter_cannot_command_the_terminal() -> None:
-    assert printable("\x1b[2Jfine\u202e\nline") == "\\x1b[2Jfine\\u202e\nline"
-    content = letter_content(letter(value=b"\x1b]0;title\x07\xff"), text=True)
-    assert content["value"] == "\\x1b]0;title\\x07\\xff"
 
 
 @pytest.mark.slow

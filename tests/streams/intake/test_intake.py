@@ -76,10 +76,13 @@ def test_without_a_key_there_is_no_author_and_during_a_rotation_both_keys_are_kn
     assert KEY not in repr(AuthorKeys(KEY.encode()))
 
 
-def test_a_source_whose_terms_forbid_it_leaves_nothing_of_an_author() -> None:
+def test_what_a_source_forbids_or_a_record_may_not_hold_is_left_out() -> None:
     report = intake().take(replace(POST, aggregate_only=True))
     assert report is not None and report.aggregate_only
     assert (report.author, report.permalink) == (None, None)
+    report = intake().take(replace(POST, language="en-" + "x" * 99, country="", permalink="a\nb"))
+    assert report is not None
+    assert (report.language, report.country, report.permalink) == (None, None, None)
 
 
 def test_copies_name_the_first_and_a_deleted_one_is_no_first_any_more() -> None:
@@ -107,12 +110,6 @@ def test_what_is_left_out_is_counted(changed: dict[str, str], outcome: str) -> N
     taken, before = intake(), passed(outcome)
     assert taken.take(replace(POST, **changed)) is None  # type: ignore[arg-type]
     assert passed(outcome) == before + 1
-
-
-def test_what_a_record_may_not_hold_of_a_source_is_left_out() -> None:
-    report = intake().take(replace(POST, language="en-" + "x" * 99, country="", permalink="a\nb"))
-    assert report is not None
-    assert (report.language, report.country, report.permalink) == (None, None, None)
 
 
 def test_a_review_passes_by_the_drug_that_its_source_states() -> None:

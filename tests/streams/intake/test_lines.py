@@ -45,13 +45,10 @@ def test_a_stated_drug_or_indication_that_names_a_person_goes_no_further() -> No
     assert (report.drug, report.indication) == (None, None)
 
 
-def test_without_a_key_or_where_none_may_be_kept_there_is_no_author() -> None:
+def test_an_author_may_be_a_number_and_needs_a_key_and_leave_to_be_kept() -> None:
     assert read(Privacy(AuthorKeys(), ()), author="alice").author is None
     forbidden = read(author="alice", permalink="https://example.org/alice", aggregate_only=True)
     assert (forbidden.author, forbidden.permalink) == (None, None)
-
-
-def test_an_author_may_be_a_number_as_an_id_may() -> None:
     assert read(author=7).author == PRIVACY.keys.hash("7")
     assert [read(author=value).author for value in (True, 7.5, "", None, ["7"])] == [None] * 5
 

@@ -41,11 +41,6 @@ class Embedding:
 
 
 @pytest.fixture
-def small(tiny_bert: str) -> Encoder:
-    return Encoder.load(tiny_bert, max_pieces=32)
-
-
-@pytest.fixture
 def live(small: Encoder) -> Loaded:
     """A release whose reference is of short texts with one mention."""
     made = make_reference("short texts", text_features(small, [SHORT] * 400), [[0.9]] * 400)

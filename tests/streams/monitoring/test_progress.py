@@ -21,15 +21,12 @@ def record(partition: int, offset: int) -> Inbound:
     return Inbound("posts", partition, offset, b"patient", b"value", 0.0)
 
 
-def test_without_work_no_time_passes() -> None:
+def test_time_passes_only_from_the_start_of_an_inference_until_it_returns_or_raises() -> None:
     clock = Clock()
     progress = Progress("ner", clock)
     clock.now += 1000
     assert progress.seconds_since_progress() == 0
     assert progress.inferring_seconds() == 0
-
-
-def test_the_time_of_an_inference_counts_from_its_start_although_there_was_nothing_to_do() -> None:
     clock = Clock()
     progress = Progress("ner", clock)
     clock.now += 1000
@@ -41,9 +38,6 @@ def test_the_time_of_an_inference_counts_from_its_start_although_there_was_nothi
 
     assert progress.infer(work, [record(0, 1)]) == "done"
     assert progress.seconds_since_progress() == progress.inferring_seconds() == 0
-
-
-def test_an_inference_that_raises_is_over() -> None:
     progress = Progress("ner")
     with pytest.raises(ZeroDivisionError):
         progress.infer(lambda: 1 / 0, [record(0, 1)])

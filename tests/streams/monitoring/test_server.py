@@ -142,10 +142,7 @@ async def test_half_open_connections_stop_neither_a_worker_nor_the_page(
     assert len(lines) <= 4  # of each server one a minute
 
 
-@pytest.mark.parametrize(
-    "sent",
-    [HALF, HALF[:3], FORM + b"a"],
-)
+@pytest.mark.parametrize("sent", [HALF, HALF[:3], FORM + b"a"])
 async def test_a_request_that_is_not_whole_in_time_ends_its_connection(
     sent: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -104,24 +104,18 @@ def test_reports_with_another_code_are_those_of_the_changes_of_coding() -> None:
     assert recoded(changed) == 2 and sum(c.count for c in coding_changes(base, other)) == 4
 
 
-def test_another_status_of_an_effect_or_name_of_a_drug_is_another_decision() -> None:
+def test_records_with_most_changes_come_first_with_gold_those_that_lost_most_of_it() -> None:
     one, other = replace(ITCH, status="own"), replace(ITCH, status="negated")
     assert len(differences([coded("a", one)], [coded("a", other)], None)) == 1
     named = replace(DRUG, generic="escitalopram")
     assert len(differences([coded("a", named)], [coded("a", DRUG)], None)) == 1
-
-
-def test_without_gold_the_record_with_the_most_changes_comes_first_and_ties_go_by_id() -> None:
     base = [coded("c", ITCH), coded("b", ITCH), coded("a", DRUG), coded("d", ITCH, RASH)]
-    other = [coded("c"), coded("b"), coded("a", DRUG), coded("d")]
-    assert [d.id for d in differences(base, other, None)] == ["d", "b", "c"]
-
-
-def test_with_gold_the_record_that_lost_most_gold_decisions_comes_first() -> None:
+    negated = [coded("c"), coded("b"), coded("a", DRUG), coded("d")]
+    assert [d.id for d in differences(base, negated, None)] == ["d", "b", "c"]
     gold = gold_of(*({"id": id_, "mentions": spans(ITCH)} for id_ in "abc"))
     base = [coded("a"), coded("b", ITCH), coded("c", RASH), coded("d", ITCH, RASH)]
-    other = [coded("a", ITCH), coded("b"), coded("c"), coded("d")]
-    assert [d.id for d in differences(base, other, gold)] == ["b", "c", "d", "a"]
+    negated = [coded("a", ITCH), coded("b"), coded("c"), coded("d")]
+    assert [d.id for d in differences(base, negated, gold)] == ["b", "c", "d", "a"]
 
 
 def test_a_dead_letter_in_one_chain_is_a_difference_even_without_decisions() -> None:
@@ -140,11 +134,21 @@ def test_a_replay_never_differs_from_itself(pairs: list[tuple[str, Mention]]) ->
     assert compare(SOURCE, chain(*records), chain(*records)).agreement == 1.0
 
 
-def test_of_repeated_records_only_the_last_counts() -> None:
+def test_only_the_last_of_repeated_records_and_identical_summaries_are_correct() -> None:
     gold = gold_of({"id": "a", "mentions": spans(ITCH)})
     once, repeated = result(coded("a", ITCH)), result(coded("a", RASH), coded("a", ITCH))
     assert values(repeated, gold) == values(once, gold) == {"mentions": 1.0}
     assert differences(repeated.outputs, once.outputs, None) == []
+    gold = gold_of({"id": "a", "summary": "short"}, {"id": "b", "summary": "short"})
+    summaries = [
+        Summary(id=i, text="x", source="questions", summary=ShortQuestion(t, "extractive", 0.1))
+        for i, t in (("a", "short"), ("b", "Short"))
+    ]
+    assert values(result(*summaries), gold) == {"summaries": 0.5}
+    gold = gold_of({"id": "elsewhere", "mentions": spans(ITCH)})
+    assert score_replays([result(coded("a", ITCH))], gold) == []
+    assert score_replays([result()], gold) == []
+    assert values(result(coded("a")), gold_of({"id": "a", "mentions": []})) == {}
 
 
 def test_scores_equal_those_counted_by_hand() -> None:
@@ -181,15 +185,6 @@ def test_scores_equal_those_counted_by_hand() -> None:
     assert "left out" in score_replays([result(*records)], gold)[0].definition
 
 
-def test_a_summary_is_correct_only_if_it_is_identical() -> None:
-    gold = gold_of({"id": "a", "summary": "short"}, {"id": "b", "summary": "short"})
-    summaries = [
-        Summary(id=i, text="x", source="questions", summary=ShortQuestion(t, "extractive", 0.1))
-        for i, t in (("a", "short"), ("b", "Short"))
-    ]
-    assert values(result(*summaries), gold) == {"summaries": 0.5}
-
-
 def test_a_dead_letter_counts_as_a_record_without_predictions() -> None:
     gold = gold_of(*({"id": i, "mentions": spans(ITCH)} for i in "ab"))
     one = result(coded("a", ITCH), dead=("b",))
@@ -199,13 +194,6 @@ def test_a_dead_letter_counts_as_a_record_without_predictions() -> None:
     assert both.difference is not None
     assert both.difference.value == pytest.approx(2 / 3 - 1)
     assert both.difference.low <= both.difference.value <= both.difference.high <= 0
-
-
-def test_no_gold_for_any_record_gives_no_scores() -> None:
-    gold = gold_of({"id": "elsewhere", "mentions": spans(ITCH)})
-    assert score_replays([result(coded("a", ITCH))], gold) == []
-    assert score_replays([result()], gold) == []
-    assert values(result(coded("a")), gold_of({"id": "a", "mentions": []})) == {}
 
 
 def test_changes_of_coding_are_counted_by_mention_text_and_terms_most_frequent_first() -> None:
@@ -257,7 +245,7 @@ def chain(*records: Any, dead: tuple[str, ...] = ()) -> Chain:
     return Chain({"ner": "0123456789ab"}, result(*records, dead=dead))
 
 
-def test_the_json_has_no_text_of_a_report_unless_requested() -> None:
+def test_the_json_has_no_text_unless_requested_and_of_one_replay_no_differences() -> None:
     gold = gold_of({"id": "a", "mentions": spans(ITCH)})
     comparison = compare(
         SOURCE, chain(coded("a", ITCH), coded("b")), chain(coded("a", RASH), dead=("b",)), gold
@@ -270,8 +258,5 @@ def test_the_json_has_no_text_of_a_report_unless_requested() -> None:
     assert plain["scores"][0]["difference"]["value"] == -1.0
     assert plain["source"]["topic"] == "posts"
     assert orjson.loads(orjson.dumps(as_json(comparison, text=True)))["differences"][0]["text"] == TEXT
-
-
-def test_the_json_of_a_single_replay_has_no_differences() -> None:
     plain = as_json(compare(SOURCE, chain(coded("a", ITCH))))
     assert "changed" not in plain and plain["scores"] == []

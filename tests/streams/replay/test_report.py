@@ -87,20 +87,17 @@ def test_a_page_shows_what_was_replayed_its_scores_and_its_changes() -> None:
     assert {("data-label", "DRUG"), ("class", "drug"), ("data-label", "ADE")} <= set(page.attributes)
 
 
-def test_the_facts_say_how_many_reports_are_decided_otherwise() -> None:
+def test_the_facts_count_reports_decided_otherwise_and_gold_in_the_range() -> None:
     found = dict(report.facts(comparison(coded("a", ITCH), coded("a", RASH))))
     assert found["Records"] == "1"
     assert found["Different decisions"] == "1 of 1 reports; agreement 0.0%"
-
-
-def test_the_facts_say_how_much_of_the_gold_is_in_the_range() -> None:
-    """Gold with other ids gives no scores, which would look like a replay without gold."""
+    # Gold with other ids gives no scores, which would look like a replay without gold.
     gold = gold_of({"id": "a", "mentions": []}, {"id": "b", "summary": "x"}, {"id": "A", "mentions": []})
     letter = DeadLetter("b", "posts", 0, 0, "ner", "poison", "ValueError")
     one = Chain({"ner": "b" * 12}, ReplayResult([coded("a", ITCH)], [letter]))
-    found = compare(Source("posts", "beginning", "end", 2), one, gold=gold)
-    assert dict(report.facts(found))["Gold"] == "2 of its 3 records are in the range"
-    assert as_json(found)["gold"] == {"records": 3, "in_range": 2}
+    compared = compare(Source("posts", "beginning", "end", 2), one, gold=gold)
+    assert dict(report.facts(compared))["Gold"] == "2 of its 3 records are in the range"
+    assert as_json(compared)["gold"] == {"records": 3, "in_range": 2}
     assert "Gold" not in dict(report.facts(comparison(coded("a", ITCH), None)))
 
 
@@ -131,11 +128,7 @@ def test_hostile_text_stays_text_everywhere_on_the_page() -> None:
 def test_summaries_and_dead_letters_are_shown() -> None:
     long = Summary(id="q", text="long\r\nquestion", summary=ShortQuestion("short?", "extractive", 0.5))
     page = Page(report.html(compare(Source("questions", "0", "9", 1), chain(long), chain())))
-    assert (
-        "short?extractive" in page.all_text
-        and "long\r\nquestion" in page.all_text
-        and "Dead letter" in page.all_text
-    )
+    assert all(words in page.all_text for words in ("short?extractive", "long\r\nquestion", "Dead letter"))
 
 
 def test_decisions_on_a_text_that_must_not_be_kept_are_compared_and_shown_without_its_words() -> None:
@@ -187,16 +180,15 @@ def test_summaries_that_must_not_be_kept_are_scored_and_compared_whole() -> None
     assert compare(SOURCE, summarized("Same?"), summarized("Same?")).differences == []
 
 
-def test_records_beyond_the_limit_are_counted_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_beyond_the_limit_are_counted_and_one_replay_has_no_comparison(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(report, "RECORDS_SHOWN", 2)
     base, other = [coded(i, ITCH) for i in "abcde"], [coded(i) for i in "abcde"]
     found = compare(Source("posts", "0", "end", 5), chain(*base), chain(*other))
     markup = report.html(found)
     assert markup.count("<article>") == 2
     assert "3 more reports are not shown" in markup
-
-
-def test_the_page_of_a_single_replay_has_no_comparison() -> None:
     gold = gold_of({"id": "a", "mentions": spans(ITCH)})
     found = compare(Source("posts", "0", "end", 1), chain(coded("a", ITCH)), gold=gold)
     page = Page(report.html(found))

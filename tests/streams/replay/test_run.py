@@ -127,18 +127,16 @@ async def test_dead_letters_are_reported_without_their_text() -> None:
     assert "some poison" not in repr(result.dead)
 
 
-async def test_a_tombstone_gives_neither_an_output_nor_a_dead_letter() -> None:
-    result = await replay([*posts("itch"), inbound(1, None)])
-    assert [r.id for r in result.outputs] == ["r0"]
-    assert result.dead == []
-
-
-async def test_an_output_that_is_too_large_becomes_a_dead_letter_as_in_a_live_stage() -> None:
+async def test_an_output_larger_than_may_be_sent_becomes_a_dead_letter() -> None:
     result = await run_chain(
         posts("itch", "x" * 2000), POSTS, models(), 2, lambda n, total: None, max_output_bytes=1200
     )
     assert [(d.key, d.reason) for d in result.dead] == [("key-1", "output_too_large")]
     assert [r.id for r in result.outputs] == ["r0"]
+    large = [inbound(0, orjson.dumps({"id": "r0", "text": "x" * 2000, "aggregate_only": True}))]
+    last = [replace(r, topic="mentions") for r in large]
+    result = await run_chain(last, MENTIONS, models(), 2, lambda n, total: None, max_output_bytes=1500)
+    assert result.dead == [] and len(result.compared[0].text) == 2000
 
 
 async def test_a_text_that_must_not_be_kept_is_in_the_outputs_for_comparison_alone() -> None:
@@ -154,31 +152,21 @@ async def test_a_text_that_must_not_be_kept_is_in_the_outputs_for_comparison_alo
     assert allowed.whole is None and [r.text for r in allowed.outputs] == ["my itch", "an itch"]
 
 
-async def test_an_output_is_as_large_as_it_is_sent_without_a_text_that_must_not_be_kept() -> None:
-    large = [inbound(0, orjson.dumps({"id": "r0", "text": "x" * 2000, "aggregate_only": True}))]
-    last = [replace(r, topic="mentions") for r in large]
-    result = await run_chain(last, MENTIONS, models(), 2, lambda n, total: None, max_output_bytes=1500)
-    assert result.dead == [] and len(result.compared[0].text) == 2000
-
-
-async def test_repeats_are_kept_and_equal() -> None:
+async def test_repeats_are_kept_and_a_tombstone_or_no_record_gives_nothing() -> None:
     result = await replay([*posts("itch"), *posts("itch")])
     first, again = result.outputs
     assert encode(first) == encode(again)
+    result = await replay([*posts("itch"), inbound(1, None)])
+    assert [r.id for r in result.outputs] == ["r0"]
+    assert result.dead == []
+    assert await replay([]) == ReplayResult([], [])
 
 
-async def test_a_model_that_fails_its_canary_check_ends_the_replay() -> None:
+async def test_a_model_that_fails_its_canary_and_a_stage_without_a_release_end_it() -> None:
     with pytest.raises(StageBroken, match="canary"):
         await replay(posts("itch"), models(WordTagger(failing=True)))
-
-
-async def test_a_stage_without_a_release_is_named() -> None:
     with pytest.raises(KeyError, match="no release for normalization"):
         await replay(posts("itch"), {"ner": fake_loaded(WordTagger())})
-
-
-async def test_no_records_give_no_outputs() -> None:
-    assert await replay([]) == ReplayResult([], [])
 
 
 @pytest.mark.parametrize(
@@ -198,9 +186,11 @@ def test_the_stages_after_a_topic_follow_from_the_pipeline(
     assert [s.name for s in stages_from(topic.name, results)] == stages
 
 
-def test_results_that_a_topic_does_not_have_are_refused() -> None:
+def test_results_that_a_topic_lacks_and_a_topic_that_no_stage_reads_are_refused() -> None:
     with pytest.raises(TopicsError, match="records of posts give no summaries, but events"):
         stages_from(POSTS.name, "summaries")
+    with pytest.raises(TopicsError, match="no stage reads events; there are posts"):
+        stages_from(EVENTS.name)
 
 
 async def test_the_events_of_questions_are_replayed_where_they_are_asked_for() -> None:
@@ -208,11 +198,6 @@ async def test_the_events_of_questions_are_replayed_where_they_are_asked_for() -
     result = await run_chain(asked, QUESTIONS, models(), 2, lambda n, total: None, results="events")
     assert [(r.id, r.source, len(r.mentions)) for r in result.outputs] == [("r0", "questions", 1)]
     assert [(d.topic, d.stage) for d in result.dead] == [("questions", "ner")]
-
-
-def test_a_topic_that_no_stage_reads_is_refused() -> None:
-    with pytest.raises(TopicsError, match="no stage reads events; there are posts"):
-        stages_from(EVENTS.name)
 
 
 @pytest.mark.parametrize(

@@ -57,14 +57,11 @@ async def test_tokens_give_roles(brokered: Page) -> None:
         assert await sent(reviewer, "/review", form | {"action": "accept"}) == 303
 
 
-async def test_who_opens_the_form_first_can_sign_in_under_a_name(stored: Page) -> None:
+async def test_users_have_the_name_they_sign_in_under_or_a_trusted_proxy_states(stored: Page) -> None:
     async with stored.served() as browser:
         client = browser()
         assert await sent(client, "/login", {"csrf": await secret(client), "name": "ann"}) == 303
         assert "ann, reviewer" in await (await client.get("/")).text()
-
-
-async def test_only_a_trusted_proxy_names_users(stored: Page) -> None:
     header = {"web_user_header": "X-User", "web_reviewers": "bob"}
     async with stored.served(**header) as browser:
         client = browser()

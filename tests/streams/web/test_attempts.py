@@ -53,7 +53,7 @@ async def test_addresses_that_a_client_invents_do_not_help(stored: Page) -> None
         assert statuses.count(403) < 10
 
 
-def test_waits_grow_to_a_limit_and_are_forgotten() -> None:
+def test_waits_grow_to_a_limit_and_are_forgotten_and_addresses_are_bounded() -> None:
     clock = Clock()
     tried = Attempts(clock)
     for _ in range(FREE):
@@ -69,9 +69,6 @@ def test_waits_grow_to_a_limit_and_are_forgotten() -> None:
     clock.now += FORGET
     tried.failed(["a"])
     assert tried.wait(["a"]) <= 0
-
-
-def test_a_million_addresses_are_not_remembered() -> None:
     tried = Attempts(Clock())
     for n in range(2 * MAX_ADDRESSES):
         tried.failed([str(n)])

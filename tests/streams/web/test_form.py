@@ -23,7 +23,7 @@ def waiting(html: str) -> int:
     return int(re.findall(r"(\d+) events? waits?<", html)[0])
 
 
-async def test_the_event_under_review_is_the_marked_one_of_many(brokered: Page) -> None:
+async def test_the_event_under_review_is_marked_and_its_nearest_terms_have_keys(brokered: Page) -> None:
     report = crowded()
     fill(Path(brokered.settings.database), [report])
     async with brokered.served() as browser:
@@ -40,12 +40,6 @@ async def test_the_event_under_review_is_the_marked_one_of_many(brokered: Page) 
     (listed,) = re.findall(r'<li class="current" aria-current="true">.*?</li>', html, re.DOTALL)
     assert "under review" in listed and html.count("<li>") == 13
     assert "#event-7" in html
-
-
-async def test_the_five_nearest_terms_have_keys_and_cosines(brokered: Page) -> None:
-    fill(Path(brokered.settings.database), [crowded()])
-    async with brokered.served() as browser:
-        html = await shown(browser())
     found = re.findall(r'data-choose="([^"]+)" data-key="(\d)".*?<small>([\d.]+)</small>', html)
     assert [(key, cosine) for _, key, cosine in found] == [
         ("1", "0.620"), ("2", "0.600"), ("3", "0.580"), ("4", "0.500"), ("5", "0.400"),

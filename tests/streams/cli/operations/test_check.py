@@ -48,11 +48,14 @@ def test_settings_that_do_not_fit_are_found(more: dict[str, str], grade: str, wo
     assert bool(found.fix) == (grade != "ok")
 
 
-def test_a_state_folder_that_cannot_be_written_is_found(tmp_path: Path) -> None:
+def test_a_state_folder_that_cannot_be_written_and_a_store_that_fails_are_found(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert grades(local.check_state(Settings(state=tmp_path / "new" / "one"))) == {"state": "ok"}
     (found,) = local.check_state(Settings(state=tmp_path / "file"))
     assert (found.grade, str(tmp_path / "file") in found.found) == ("fail", True)
+    (found,) = local.check_store(Settings(store="nosuch://user:hidden-word@host/a"))
+    assert found.grade == "fail"
+    assert "hidden-word" not in found.found
 
 
 @pytest.mark.parametrize(
@@ -93,13 +96,7 @@ async def test_the_releases_that_a_worker_would_start_with_are_verified(
     assert loaded[0].found == f"bundled release {tiny['ner'].version} loads"
 
 
-def test_a_store_that_fails_is_found() -> None:
-    (found,) = local.check_store(Settings(store="nosuch://user:hidden-word@host/a"))
-    assert found.grade == "fail"
-    assert "hidden-word" not in found.found
-
-
-def test_a_broker_that_does_not_run_is_found_and_the_rest_is_checked_all_the_same(
+def test_beside_a_broker_that_does_not_run_the_rest_is_checked_unless_a_setting_is_invalid(
     pvstream: CommandLine,
 ) -> None:
     port = closed_port()
@@ -113,9 +110,6 @@ def test_a_broker_that_does_not_run_is_found_and_the_rest_is_checked_all_the_sam
     assert {found[what].grade for what in ("settings", "store", "state", "release ner")} == {"ok"}
     table = pvstream("check")
     assert (table.code, "fail" in table.out) == (1, True)
-
-
-def test_an_invalid_setting_is_the_only_finding(pvstream: CommandLine) -> None:
     pvstream.set("PV_BATCH", "none")
     answer = pvstream("check", "--json")
     found = listed(answer)
