@@ -77,9 +77,7 @@ def test_an_option_that_is_none_ends_with_exit_code_2(program: str) -> None:
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_a_word_for_a_number_and_data_that_are_not_there_end_with_exit_code_2(
-    program: str, tmp_path: Path
-) -> None:
+def test_a_word_for_a_number_and_data_that_are_absent_are_code_2(program: str, tmp_path: Path) -> None:
     for option, kind in options(program):
         if kind in NUMBERS:
             assert parsed(program, option, "nosuch") == 2, option

@@ -214,9 +214,7 @@ def test_every_alert_has_a_severity_a_summary_and_a_description() -> None:
         assert alert["annotations"].keys() == {"summary", "description"}
 
 
-async def test_the_healthcheck_of_the_image_asks_a_worker_whether_it_lives(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_the_healthcheck_asks_a_worker_whether_it_lives(monkeypatch: pytest.MonkeyPatch) -> None:
     check = re.search(r"^HEALTHCHECK .* CMD (\[.*?\])$", final_stage().replace("\\\n", ""), re.MULTILINE)
     assert check is not None
     program, *arguments = json.loads(check[1])
@@ -242,9 +240,7 @@ async def test_the_healthcheck_of_the_image_asks_a_worker_whether_it_lives(
         ({"EXTRA": "gpu"}, 0),
     ],
 )
-def test_an_image_for_processors_is_not_built_without_wheels_for_them(
-    variables: dict[str, str], code: int
-) -> None:
+def test_an_image_for_processors_needs_wheels_for_them(variables: dict[str, str], code: int) -> None:
     text = (ROOT / "deploy/Dockerfile").read_text(encoding="utf-8").replace("\\\n", "")
     check = re.search(r"^RUN (if .*? fi)$", text, re.MULTILINE)
     assert check is not None

@@ -111,9 +111,7 @@ def test_deployments_and_budgets_select_the_pods_of_their_stage_only(overlay: st
 
 
 @overlays
-def test_the_settings_exist_and_are_valid(
-    overlay: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_settings_exist_and_are_valid(overlay: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     variables = settings_of(overlay)
     pairs = [(v["name"], v.get("value")) for _, c in containers(overlay) for v in c.get("env", ())]
     names = {name for name, _ in pairs} - {"STAGE"}

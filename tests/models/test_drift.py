@@ -78,9 +78,7 @@ def test_the_features_of_a_text_are_its_length_its_unknown_pieces_and_its_vector
     assert known.vector == pytest.approx(small.embed(["abc def"])[0].numpy(), abs=1e-6)
 
 
-def test_a_release_has_its_own_valid_reference_after_loading(
-    tiny: dict[str, Release], tmp_path: Path
-) -> None:
+def test_a_release_has_its_valid_reference_after_loading(tiny: dict[str, Release], tmp_path: Path) -> None:
     (tmp_path / drift.REFERENCE).write_text('{"texts": 0}')
     broken = Release(tmp_path, tiny["ner"].manifest, "0123456789ab")
     with pytest.raises(ReleaseError, match=r"reference\.json"):

@@ -69,9 +69,7 @@ def test_a_name_without_another_is_its_own_canonical_name() -> None:
     assert len(lexicon) == 2
 
 
-def test_a_file_is_read_in_every_way_that_is_asked_for_and_only_the_last_lexicons_are_kept(
-    tmp_path: Path,
-) -> None:
+def test_a_file_is_read_in_all_ways_asked_for_and_only_the_last_lexicons_are_kept(tmp_path: Path) -> None:
     def upper(path: Path) -> NameLexicon:
         return NameLexicon({name: name.upper() for name in path.read_text(encoding="utf-8").split()})
 

@@ -71,9 +71,7 @@ SCHEMES = st.sampled_from(["https", "http", "wss", "ftp", "unknown+more", "HTTPS
 
 
 @given(SCHEMES, st.sampled_from(["host", "host:80", "[::1]", "user@host", "a.example"]), GLUE, SECRET, GLUE)
-def test_a_secret_behind_the_host_is_never_left(
-    scheme: str, host: str, before: str, secret: str, after: str
-) -> None:
+def test_no_secret_is_left_behind_hosts(scheme: str, host: str, before: str, secret: str, after: str) -> None:
     redacted = redact(f"it fails: {scheme}://{host}/{before}{secret}{after} again")
     assert secret not in redacted
     assert redacted.startswith("it fails: ") and redacted.endswith(" again")

@@ -123,9 +123,7 @@ def test_words_are_runs_of_letters_and_single_marks(text: str, expected: list[st
         ("sick \U0001f922. tired \U0001f634!", ["sick \U0001f922.", "tired \U0001f634!"]),
     ],
 )
-def test_sentences_end_at_marks_and_line_breaks_but_not_after_abbreviations(
-    text: str, expected: list[str]
-) -> None:
+def test_sentences_end_at_marks_and_lines_not_after_abbreviations(text: str, expected: list[str]) -> None:
     assert strings(text, sentences(text)) == expected
 
 

@@ -50,9 +50,7 @@ def test_the_memory_is_at_most_that_of_the_container(group: Path) -> None:
     assert memory() == 3_000_000
 
 
-def test_a_machine_without_control_groups_has_what_it_shows(
-    group: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_control_groups_a_machine_has_all(group: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inference, "_OWN_GROUPS", group / "missing")
     assert processors() == CORES
     assert memory() > 1 << 28

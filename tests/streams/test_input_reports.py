@@ -46,9 +46,7 @@ def read(**fields: Any) -> Report:
         (None, None, False),
     ],
 )
-def test_times_are_read_in_every_known_format(
-    written: object, expected: datetime | None, assumed: bool
-) -> None:
+def test_times_are_read_in_known_formats(written: object, expected: datetime | None, assumed: bool) -> None:
     report = read(created_at=written)
     assert (report.created_at, report.created_at_assumed_utc) == (expected, assumed)
 

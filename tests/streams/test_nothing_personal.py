@@ -95,9 +95,7 @@ async def test_a_stage_says_nothing_of_a_record_that_fails(
     assert SECRET not in observable(caplog)
 
 
-async def test_a_model_that_fails_on_everything_ends_the_stage_without_quoting_a_text(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_a_model_that_fails_always_ends_without_quoting_texts(caplog: pytest.LogCaptureFixture) -> None:
     stage: Stage[Report, TaggedReport] = Stage("ner", POSTS, MENTIONS, ner.predict)
     with pytest.raises(StageBroken) as broken:
         await run_stage(stage, batches_of([inbound(0, line())]), FakePorts(loaded(FakeTagger(failing=True))))

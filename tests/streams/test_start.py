@@ -72,9 +72,7 @@ async def run(process: Worker, inside: Callable[[], Any]) -> None:
 
 
 @pytest.mark.slow
-async def test_the_group_is_joined_and_records_wait_while_the_model_is_loaded(
-    broker: Settings, loading: HeldLoading
-) -> None:
+async def test_the_group_is_joined_while_the_model_is_loaded(broker: Settings, loading: HeldLoading) -> None:
     process = Worker((STAGE,), broker, alone=True)
     found: list[str] = []
 
@@ -200,9 +198,7 @@ async def test_where_another_process_works_the_group_is_joined_after_loading(
     await running
 
 
-async def test_a_broker_that_does_not_say_who_works_delays_nothing(
-    broker: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_silent_broker_delays_nothing(broker: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     async def silent(*_: Any) -> bool:
         await asyncio.sleep(60)
         return False

@@ -165,9 +165,7 @@ def test_a_release_is_measured_on_the_device_of_the_run(
     assert own == ["cpu:0"] * len(own) != []
 
 
-def test_the_same_run_gives_the_same_files_again(
-    runs: dict[str, Run], bases: dict[str, str], tmp_path: Path
-) -> None:
+def test_an_equal_run_gives_equal_files(runs: dict[str, Run], bases: dict[str, str], tmp_path: Path) -> None:
     for name in ("one", "other"):
         torch.manual_seed(len(name))
         runs["ner"](bases["modernbert"], output=tmp_path / name)

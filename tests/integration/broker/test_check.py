@@ -39,9 +39,7 @@ def check(env: dict[str, str]) -> tuple[int, dict[str, dict[str, Any]]]:
     return answer.returncode, {row["what"]: row for row in orjson.loads(answer.stdout)}
 
 
-def test_check_finds_what_keeps_a_pipeline_from_a_broker_and_says_what_to_do(
-    kafka: LocalKafka, tmp_path: Path, pinned: str
-) -> None:
+def test_check_finds_what_keeps_stages_from_a_broker(kafka: LocalKafka, tmp_path: Path, pinned: str) -> None:
     env = environment(kafka, tmp_path / "store", pinned)
     address = f"broker {kafka.secure_bootstrap}"
     code, found = check(env | {"PV_SASL_PASSWORD": "wrong"})

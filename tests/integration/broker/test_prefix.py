@@ -185,9 +185,7 @@ def documented_rights() -> list[AclBinding]:
     return rights
 
 
-def test_a_pipeline_needs_only_the_documented_rights_on_its_prefix(
-    kafka: LocalKafka, tmp_path: Path, pinned: str
-) -> None:
+def test_a_pipeline_needs_only_the_documented_rights(kafka: LocalKafka, tmp_path: Path, pinned: str) -> None:
     rights = documented_rights()
     assert {right.principal for right in rights} == {f"User:{LIMITED}"}
     login = {

@@ -117,9 +117,7 @@ def served_by_a_worker(commands: Commands, kafka: LocalKafka, log: Path) -> list
     return pages
 
 
-def test_no_output_of_a_worker_or_a_command_has_a_secret(
-    kafka: LocalKafka, tmp_path: Path, tiny: dict[str, Release]
-) -> None:
+def test_no_output_of_a_run_has_secrets(kafka: LocalKafka, tmp_path: Path, tiny: dict[str, Release]) -> None:
     log = tmp_path / "log"
     with refusing_store() as store:
         commands = Commands(environment(kafka, tmp_path, store))

@@ -35,9 +35,7 @@ async def test_live_posts_come_out_as_events_until_the_limit(tiny: dict[str, Rel
     assert outcome.tally.outputs["events"] >= 30
 
 
-async def test_the_command_reads_the_server_that_is_named_until_the_limit(
-    pinned: str, tmp_path: Path
-) -> None:
+async def test_the_command_reads_the_named_server_until_the_limit(pinned: str, tmp_path: Path) -> None:
     world = World.made(seed=4, posts=300, about="zoloft")
     report = tmp_path / "report.json"
     env = processes.environment("", 0, PV_BROKER="embedded", PV_RELEASES=pinned, PV_THREADS="1")

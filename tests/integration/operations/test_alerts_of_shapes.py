@@ -204,9 +204,7 @@ def test_only_true_alerts_fire(shape: Shape, patient_site: Site) -> None:
 
 @long_test
 @shapes
-def test_for_ten_minutes_no_shipped_alert_fires_and_then_the_true_ones(
-    shape: Shape, patient_site: Site
-) -> None:
+def test_for_ten_minutes_no_alert_fires_and_then_the_true_ones(shape: Shape, patient_site: Site) -> None:
     with running(patient_site, shape, None, beforehand=True) as run:
         watch_quiet(run, QUIET_S, evaluations=40)
         break_everything(run)

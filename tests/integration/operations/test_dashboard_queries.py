@@ -74,9 +74,7 @@ def expect_answers_for_the_variables(server: Prometheus) -> None:
             assert is_answered(server, f'count by ({name}) (pv_ready{{{name}!=""}})'), name
 
 
-def test_every_query_of_the_dashboard_is_answered(
-    tiny_site: Site, tmp_path: Path, tiny: dict[str, Release]
-) -> None:
+def test_each_dashboard_query_is_answered(tiny_site: Site, tmp_path: Path, tiny: dict[str, Release]) -> None:
     if shutil.which("prometheus") is None:
         assert os.environ.get("PV_REQUIRE_KAFKA") != "1", "prometheus is missing"
         pytest.skip("prometheus is not on PATH")

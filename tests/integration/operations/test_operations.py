@@ -114,9 +114,7 @@ def _abort_a_transaction(bootstrap: str, topic: str) -> None:
     producer.abort_transaction(30)
 
 
-def test_dead_letters_are_counted_listed_and_printed_without_the_words_of_their_sender(
-    tiny_site: Site,
-) -> None:
+def test_dead_letters_are_counted_listed_and_printed_without_words_of_their_sender(tiny_site: Site) -> None:
     site, asked = tiny_site, Asked(tiny_site)
     large = orjson.dumps({"id": "large", "text": f"Is {WORDS} safe? " + "x" * 3000})
     bad = f'{{"text": "{WORDS}"}}'.encode()

@@ -174,9 +174,7 @@ def test_letters_of_several_chunks_are_each_sent_back_once(dead: Dead) -> None:
     assert dead.keys_sent_back() == keys(range(2 * CHUNK + 7))
 
 
-def test_a_letter_that_was_deleted_or_replaced_is_not_brought_back_and_one_sent_again_later_is(
-    dead: Dead,
-) -> None:
+def test_a_deleted_or_replaced_letter_is_not_brought_back_and_one_sent_again_later_is(dead: Dead) -> None:
     async def send(*values: tuple[bytes, bytes | None]) -> None:
         async with AIOKafkaProducer(bootstrap_servers=dead.bootstrap) as producer:
             for key, value in values:
@@ -192,9 +190,7 @@ def test_a_letter_that_was_deleted_or_replaced_is_not_brought_back_and_one_sent_
     assert dead.keys_sent_back() == Counter({b"key-0": 2, b"key-4": 2, b"key-8": 4})
 
 
-def test_a_report_that_is_deleted_or_replaced_during_a_run_is_not_brought_back(
-    dead: Dead, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_report_deleted_in_a_run_is_not_brought_back(dead: Dead, monkeypatch: pytest.MonkeyPatch) -> None:
     def produce(*values: Any) -> None:
         processes.produce(dead.bootstrap, "posts", values)
 

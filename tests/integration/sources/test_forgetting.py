@@ -29,9 +29,7 @@ def live_keys(messages: list[Any]) -> set[bytes]:
     return {key for key, value in last.items() if value is not None}
 
 
-def test_what_is_forgotten_is_gone_from_every_topic_and_the_others_stay(
-    tiny_site: Site, tmp_path: Path
-) -> None:
+def test_what_is_forgotten_is_gone_from_every_topic_others_stay(tiny_site: Site, tmp_path: Path) -> None:
     site = tiny_site
     site.produce("posts", [(r.id.encode(), as_input(r)) for r in reports()])
     site.produce("questions", [(b"q", b'{"id": "q", "text": "I took aspirin and got a rash. Is it safe?"}')])
@@ -61,9 +59,7 @@ def test_what_is_forgotten_is_gone_from_every_topic_and_the_others_stay(
 
 
 @pytest.mark.slow
-def test_the_text_of_a_deleted_report_is_removed_from_the_log(
-    kafka: LocalKafka, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_deleted_text_is_removed_from_the_log(kafka: LocalKafka, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a compaction after a second instead of hours."""
     monkeypatch.setattr(topics, "DELETED_MS", 1000)
     settings = Settings(broker=f"kafka://{kafka.bootstrap}", partitions=1)

@@ -73,9 +73,7 @@ def test_the_window_of_duplicates_survives_a_restart(bootstrap: str) -> None:
     assert window.first("e", sent[2].text, now)[0] is None
 
 
-def test_what_was_deleted_after_its_key_had_moved_to_another_partition_is_not_in_the_window(
-    bootstrap: str,
-) -> None:
+def test_what_was_deleted_after_its_key_moved_to_another_partition_is_not_kept(bootstrap: str) -> None:
     texts = {
         "up": "lexapro made my hands shake so badly that I could not hold my cup of tea",
         "down": "since I take prozac I dream of trains and wake up more tired than before",

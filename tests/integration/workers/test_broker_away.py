@@ -87,9 +87,7 @@ def is_served(port: int) -> bool:
         return False
 
 
-def test_of_twelve_processes_that_are_started_without_a_broker_none_ends_and_all_go_on(
-    tiny_site: Site,
-) -> None:
+def test_of_twelve_processes_started_without_a_broker_none_ends_and_all_go_on(tiny_site: Site) -> None:
     site = tiny_site
     site.env |= {"PV_PARTITIONS": "4"}
     site.kafka.kill()
@@ -127,9 +125,7 @@ def test_a_process_that_waits_for_the_broker_ends_when_it_is_told_to(tiny_site: 
         site.kafka.restart()
 
 
-def test_a_worker_whose_broker_went_away_ends_long_before_its_grace_and_loses_nothing(
-    tiny_site: Site,
-) -> None:
+def test_a_worker_whose_broker_is_away_ends_long_before_its_grace_and_loses_nothing(tiny_site: Site) -> None:
     site, n = tiny_site, 2000
     ids = {f"p{i}" for i in range(n)}
     arguments = ("worker", "--stage", "ner")

@@ -25,9 +25,7 @@ from tests.tiny_releases import tiny_release
 STAGE = Stage("ner", POSTS, MENTIONS, ner.predict, judged=judge.judged)
 
 
-async def test_an_announced_judge_is_taken_without_a_restart(
-    pinned: str, tiny_mpnet: str, tmp_path: Path
-) -> None:
+async def test_a_judge_is_taken_without_a_restart(pinned: str, tiny_mpnet: str, tmp_path: Path) -> None:
     version = tiny_release(JUDGE, tiny_mpnet, tmp_path).version
     with EmbeddedBroker() as broker:
         settings = Settings(

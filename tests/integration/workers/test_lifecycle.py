@@ -96,9 +96,7 @@ def test_records_flow_while_models_are_swapped(site: Site) -> None:
     assert statistics.linear_regression(range(6), memory[5:]).slope < 20e6, memory
 
 
-def test_a_release_is_announced_shadowed_and_rolled_back(
-    site: Site, other: Release, differing: Release
-) -> None:
+def test_releases_are_announced_shadowed_rolled_back(site: Site, other: Release, differing: Release) -> None:
     first = bundled("ner").name
     with site.running("worker", "--stage", "ner") as worker:
         site.wait_ready()
@@ -194,9 +192,7 @@ def test_a_worker_waits_while_the_broker_is_unavailable(tiny_site: Site) -> None
         stop(worker)
 
 
-def test_a_replay_shows_that_a_worse_release_is_worse(
-    site: Site, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_a_replay_shows_a_worse_release(site: Site, tmp_path_factory: pytest.TempPathFactory) -> None:
     worse = spoiled("ner", tmp_path_factory.mktemp("worse"), "head.safetensors", noisy_head)
     site.produce_samples("posts")
     written = [site.folder / f"{name}.jsonl" for name in ("first", "second")]

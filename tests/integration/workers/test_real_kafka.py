@@ -165,9 +165,7 @@ def test_a_worker_names_the_missing_topics_in_one_line(kafka: LocalKafka) -> Non
     assert last
 
 
-def test_topics_are_created_with_the_partitions_and_settings_of_the_table_and_only_once(
-    kafka: LocalKafka,
-) -> None:
+def test_topics_are_created_once_with_the_partitions_and_settings_of_the_table(kafka: LocalKafka) -> None:
     env = processes.environment(kafka.bootstrap, processes.free_port())
     assert processes.command("topics", "--create", env=env).returncode == 0
     again = processes.forked_command("topics", "--create", env=env)
@@ -200,9 +198,7 @@ def test_topics_are_created_with_the_partitions_and_settings_of_the_table_and_on
         assert configs[topic.name].items() >= topic.configuration().items(), topic.name
 
 
-def test_topics_names_every_difference_and_fails_where_the_pipeline_cannot_work(
-    misconfigured_kafka: LocalKafka,
-) -> None:
+def test_topics_names_differences_and_fails_where_no_stage_works(misconfigured_kafka: LocalKafka) -> None:
     kafka = misconfigured_kafka
     settings = Settings(broker=f"kafka://{kafka.bootstrap}")
     env = processes.environment(kafka.bootstrap, processes.free_port())

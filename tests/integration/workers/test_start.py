@@ -65,9 +65,7 @@ def group(site: Site) -> tuple[str, int]:
     return asyncio.run(ask())
 
 
-def test_a_worker_alone_joins_its_group_at_once_and_leaves_it_when_it_is_stopped_while_loading(
-    tiny_site: Site,
-) -> None:
+def test_a_worker_alone_joins_its_group_at_once_and_leaves_it_if_stopped_in_loading(tiny_site: Site) -> None:
     site = tiny_site
     # Longer than the test waits: a member that does not leave stays for this time.
     site.env["PV_SESSION_TIMEOUT"] = "60"

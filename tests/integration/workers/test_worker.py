@@ -127,9 +127,7 @@ async def test_an_output_may_be_as_large_as_is_set() -> None:
                 await asyncio.sleep(0.1)
 
 
-def test_another_process_feeds_an_embedded_broker_without_losing_a_record(
-    tmp_path: Path, pinned: str
-) -> None:
+def test_another_process_feeds_an_embedded_broker_and_loses_no_record(tmp_path: Path, pinned: str) -> None:
     file = tmp_path / "questions.jsonl"
     text = "My doctor gave me metformin last year and I feel fine. " * 40 + "Is metformin safe with alcohol?"
     with file.open("wb") as out:

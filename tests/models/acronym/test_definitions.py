@@ -49,9 +49,7 @@ from models.types import Span
         ("", {}),
     ],
 )
-def test_a_definition_is_a_long_form_next_to_its_short_form_in_brackets(
-    text: str, expected: dict[str, str]
-) -> None:
+def test_a_definition_is_a_long_form_beside_its_short_form(text: str, expected: dict[str, str]) -> None:
     assert definitions(text) == expected
 
 
@@ -72,16 +70,12 @@ def test_a_definition_is_a_long_form_next_to_its_short_form_in_brackets(
         ("AB", "a one two three four five b", None),
     ],
 )
-def test_a_long_form_contains_the_letters_of_the_short_form_in_order(
-    short_form: str, text: str, expected: str | None
-) -> None:
+def test_a_long_form_has_its_short_forms_letters(short_form: str, text: str, expected: str | None) -> None:
     assert best_long_form(short_form, text) == expected
 
 
 @given(st.text("ABCab5- ", min_size=1, max_size=6), st.text("ABCabc5 -(x", max_size=40))
-def test_a_long_form_is_the_end_of_any_text_and_longer_than_the_short_form(
-    short_form: str, text: str
-) -> None:
+def test_a_long_form_ends_its_text_and_is_longer_than_the_short_form(short_form: str, text: str) -> None:
     long_form = best_long_form(short_form, text)
     if long_form is not None:
         assert text.rstrip().endswith(long_form)

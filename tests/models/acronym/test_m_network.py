@@ -63,9 +63,7 @@ def test_equal_texts_are_encoded_once(encoder: Encoder, monkeypatch: pytest.Monk
     assert sum(sizes) == 3
 
 
-def test_the_vectors_of_long_forms_alone_are_cached(
-    encoder: Encoder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_vectors_of_long_forms_alone_are_cached(encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
     network = MNetwork(encoder, Head(encoder.dimension, HeadConfig(distance=False, alone=True)))
     (first,), _ = network.scores([QUESTION])
     sizes = count_encoded_texts(network, monkeypatch)
@@ -147,9 +145,7 @@ def prototypes() -> Prototypes:
     return Prototypes(ENTRIES, VECTORS, Mixture(0.5, 10, 1, unseen=0.25, smoothing=1))
 
 
-def test_the_nearest_prototype_counts_and_a_prior_is_the_mean_share_over_the_sources(
-    prototypes: Prototypes,
-) -> None:
+def test_the_nearest_prototype_counts_and_a_prior_is_the_mean_of_sources(prototypes: Prototypes) -> None:
     assert prototypes.similarities("MS", FORMS, torch.tensor([0.0, 5.0])) == pytest.approx([1, 0, 0.25])
     assert prototypes.similarities("M.S", FORMS, torch.tensor([4.0, 0.0])) == pytest.approx([1, -1, 0.25])
     # Source a: 4, 2 and 1 of 7 rows with one added to each; source b has none of the three: 1/3 each.

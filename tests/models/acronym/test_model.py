@@ -45,9 +45,7 @@ def test_a_definition_applies_to_every_occurrence_and_overrides_the_dictionary(m
     assert [e.start for e in expansions] == [18, text.index("MS hurt"), text.index("MS is")]
 
 
-def test_the_context_of_an_acronym_is_its_sentence_also_where_that_was_cut_into_lines(
-    model: AcronymModel,
-) -> None:
+def test_an_acronyms_context_is_its_sentence_also_where_that_was_cut_in_lines(model: AcronymModel) -> None:
     lines = "The optic nerve was inflamed and the brain had demyelinating\nplaques, as is seen in MS."
     (cut,), (whole,) = model.predict([lines, lines.replace("\n", " ")])
     assert cut.long_form == whole.long_form
@@ -88,9 +86,7 @@ def test_the_plural_of_a_long_form(one: str, several: str) -> None:
         ("I woke with a bad HA this morning.", "headache"),
     ],
 )
-def test_the_sentence_decides_between_the_dictionarys_long_forms(
-    model: AcronymModel, text: str, long_form: str
-) -> None:
+def test_the_sentence_decides_between_long_forms(model: AcronymModel, text: str, long_form: str) -> None:
     ((expansion,),) = model.predict([text])
     assert (expansion.long_form, expansion.source) == (long_form, "dictionary")
     assert 0 < expansion.score < 1

@@ -119,9 +119,7 @@ def test_negation_and_possibility_are_the_same_in_clinical_sentences_and_a_plus_
         ("Maternal aunt with [DVT] on OCPs", OTHER),
     ],
 )
-def test_denials_conditions_and_the_family_are_read_in_sentences_and_notes(
-    note: str, expected: Assertion
-) -> None:
+def test_denials_conditions_and_family_are_read_in_sentences(note: str, expected: Assertion) -> None:
     assert assertion_of(note, clinical=True) == expected
 
 

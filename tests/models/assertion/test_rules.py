@@ -128,9 +128,7 @@ PIECES = st.lists(st.sampled_from(WORDS.split()), max_size=40).map(" ".join)
         ("prednisone has me [snapping at my kids]", ASSERTED),
     ],
 )
-def test_effects_are_denied_feared_or_anothers_and_pseudo_triggers_say_nothing(
-    marked: str, expected: Assertion
-) -> None:
+def test_effects_are_denied_feared_or_anothers_by_true_triggers(marked: str, expected: Assertion) -> None:
     assert assertion_of(marked) == expected
 
 
@@ -169,9 +167,7 @@ def test_any_text_and_span_has_an_assertion(text: str, start: int, end: int) -> 
 
 @SETTINGS
 @given(st.one_of(st.text(max_size=400), PIECES), PIECES, PIECES, st.one_of(st.text(max_size=400), PIECES))
-def test_text_outside_the_sentence_does_not_matter(
-    outside: str, before: str, after: str, beyond: str
-) -> None:
+def test_text_outside_a_sentence_does_not_matter(outside: str, before: str, after: str, beyond: str) -> None:
     sentence = f"{before} nausea {after}"
     alone = assertion(sentence, len(before) + 1, len(before) + 7)
     start = len(outside) + 1 + len(before) + 1

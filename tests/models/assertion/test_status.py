@@ -58,9 +58,7 @@ def test_a_status_decides_whatever_the_words_say(status: str | None, expected: A
         ("Four weeks earlier she had developed <hepatopathy>", Assertion()),
     ],
 )
-def test_what_others_are_said_to_have_is_not_the_writers_however_sure_the_model_is(
-    marked: str, expected: Assertion
-) -> None:
+def test_what_others_are_said_to_have_is_not_the_writers_anyway(marked: str, expected: Assertion) -> None:
     assert asserted(*judged(marked, OWN, 0.99)) == expected
 
 

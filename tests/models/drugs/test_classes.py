@@ -26,9 +26,7 @@ ROWS = [[*row, "", ""][:5] for row in read_tsv(BUNDLED, ("name", "kind", "class"
         ("", []),
     ],
 )
-def test_clinical_names_are_found_in_singular_and_plural_the_longest_first(
-    text: str, names: list[str]
-) -> None:
+def test_clinical_names_are_found_in_singular_and_plural_longest_first(text: str, names: list[str]) -> None:
     words = word_texts(text)
     found = bundled_classes().spans(words)
     assert [" ".join(words[first : last + 1]) for last, first in found.items()] == names

@@ -105,9 +105,7 @@ def marked(post: str) -> tuple[str, list[NamedDrug], Span]:
 
 
 @pytest.mark.parametrize(("post", "right", "stated"), POSTS)
-def test_an_effect_is_due_to_the_drug_that_the_words_or_places_say(
-    post: str, right: tuple[int, ...], stated: bool
-) -> None:
+def test_an_effect_is_due_to_the_drug_words_say(post: str, right: tuple[int, ...], stated: bool) -> None:
     found = causes(*marked(post))
     assert found == (tuple(f"drug{n}x" for n in right), stated)
 

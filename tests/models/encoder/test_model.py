@@ -163,9 +163,7 @@ def test_an_encoder_of_either_family_is_loaded_from_a_path(name: str, request: p
 
 
 @pytest.mark.parametrize("name", ["tiny_bert", "tiny_roberta"])
-def test_the_longest_window_fits_the_positions_of_the_model(
-    name: str, request: pytest.FixtureRequest
-) -> None:
+def test_the_longest_window_fits_the_models_positions(name: str, request: pytest.FixtureRequest) -> None:
     encoder = Encoder.load(request.getfixturevalue(name), max_pieces=tiny.POSITIONS)
     assert torch.isfinite(encoder.embed(["drug " * 200])).all()
 

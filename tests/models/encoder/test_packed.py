@@ -50,9 +50,7 @@ def furthest(one: list[Tensor], other: list[Tensor]) -> float:
     return max(float((a - b).abs().max()) for a, b in zip(one, other, strict=True) if a.numel())
 
 
-def test_hidden_states_and_positions_are_those_of_transformers(
-    small: Encoder, packed: Encoder, tiny_bert: str
-) -> None:
+def test_hidden_states_are_those_of_transformers(small: Encoder, packed: Encoder, tiny_bert: str) -> None:
     many = sequences(LENGTHS * (2 * PIECES // sum(LENGTHS)))
     with torch.inference_mode():
         assert furthest(packed.encode_pieces(many), small.encode_pieces(many)) < 1e-5
@@ -122,9 +120,7 @@ def test_the_files_of_a_release_do_not_change_those_of_the_base(tiny_bert: str, 
     assert path.read_bytes() == before
 
 
-def test_releases_of_one_base_share_the_embeddings_and_layers_that_they_do_not_change(
-    tiny_bert: str, tmp_path: Path
-) -> None:
+def test_releases_of_one_base_share_what_they_do_not_change(tiny_bert: str, tmp_path: Path) -> None:
     base = load_packed(tiny_bert)
     assert base is load_packed(tiny_bert)
     for kind, shares in (("adapter", True), ("embeddings", False)):
@@ -142,9 +138,7 @@ def test_releases_of_one_base_share_the_embeddings_and_layers_that_they_do_not_c
     assert in_16_bits.layers[0].inner.bias.dtype == torch.bfloat16
 
 
-def test_added_tokens_have_their_rows_and_leave_the_shared_model_alone(
-    packed: Encoder, tiny_bert: str
-) -> None:
+def test_added_tokens_have_rows_and_leave_the_shared_model_alone(packed: Encoder, tiny_bert: str) -> None:
     own, plain = Encoder(packed.model, packed.tokenizer, 32), packed.model
     rows = plain.embeddings.words[[5, 6]]
     extend_embedding(own, plain.vocabulary_size, rows)
@@ -202,9 +196,7 @@ def moved(model: PackedBert) -> PackedBert:
     return PackedBert(model.config, on_gpu(model.embeddings), [on_gpu(layer) for layer in model.layers])
 
 
-def test_all_of_a_pass_is_on_the_device_of_the_weights(
-    tiny_bert: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pass_is_on_the_device_of_the_weights(tiny_bert: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is copied to the device is pinned first: pieces and positions, or hidden states."""
     pinned: list[tuple[int, ...]] = []
 

@@ -23,9 +23,7 @@ from tests.models import tiny
 from tests.models.tiny_families import FAMILIES
 
 
-def test_encoders_share_the_weights_of_a_base_and_bases_differ_in_their_digest(
-    tiny_bert: str, tiny_roberta: str
-) -> None:
+def test_encoders_share_a_base_and_bases_differ_by_digest(tiny_bert: str, tiny_roberta: str) -> None:
     assert Encoder.load(tiny_bert).model is Encoder.load(tiny_bert, max_pieces=16).model
     assert len(base_digest("mini")) == 64
     assert len({base_digest("mini"), base_digest(tiny_bert), base_digest(tiny_roberta)}) == 3
@@ -122,9 +120,7 @@ def in_parts(tensors: dict[str, Any], folder: Path, name: str, save: Any) -> lis
 
 @pytest.mark.parametrize("name", ["model.safetensors", "pytorch_model.bin"])
 @pytest.mark.parametrize("parts", [False, True], ids=["whole", "in parts"])
-def test_weights_are_the_same_whatever_files_they_are_in(
-    tiny_bert: str, tmp_path: Path, name: str, parts: bool
-) -> None:
+def test_weights_are_the_same_in_any_files(tiny_bert: str, tmp_path: Path, name: str, parts: bool) -> None:
     folder, tensors = copied(tiny_bert, tmp_path)
     save = (lambda t, f: save_file(t, f, {"format": "pt"})) if name.endswith("safetensors") else torch.save
     if parts:
@@ -141,9 +137,7 @@ def test_weights_are_the_same_whatever_files_they_are_in(
     assert base_digest(str(folder)) == (hashlib.sha256(lines).hexdigest() if parts else digests[name])
 
 
-def test_safetensors_are_preferred_and_a_folder_without_weights_is_named(
-    tiny_bert: str, tmp_path: Path
-) -> None:
+def test_safetensors_are_preferred_and_missing_weights_are_named(tiny_bert: str, tmp_path: Path) -> None:
     shutil.copytree(tiny_bert, tmp_path, dirs_exist_ok=True)
     (tmp_path / "pytorch_model.bin").write_bytes(b"anything")
     assert [file.name for file in weight_files(str(tmp_path))] == ["model.safetensors"]
@@ -165,9 +159,7 @@ def test_no_code_of_a_weight_file_is_run(tiny_bert: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("part", ["../elsewhere.safetensors", "/elsewhere.safetensors"])
-def test_an_index_that_points_outside_of_the_folder_is_refused(
-    tiny_bert: str, tmp_path: Path, part: str
-) -> None:
+def test_an_index_that_points_outside_is_refused(tiny_bert: str, tmp_path: Path, part: str) -> None:
     folder, _ = copied(tiny_bert, tmp_path)
     index = {"weight_map": {"a": part}}
     (folder / "model.safetensors.index.json").write_text(json.dumps(index), encoding="utf-8")
@@ -216,9 +208,7 @@ def test_decoders_and_tokenizers_with_more_pieces_than_the_model_are_refused(
 
 
 @pytest.mark.parametrize("missing", ["config.json", "model.safetensors", "tokenizer.json"])
-def test_a_folder_without_a_part_of_a_model_is_refused_in_one_line(
-    tiny_bert: str, tmp_path: Path, missing: str
-) -> None:
+def test_a_folder_lacking_a_part_is_refused_in_one_line(tiny_bert: str, tmp_path: Path, missing: str) -> None:
     shutil.copytree(tiny_bert, tmp_path, dirs_exist_ok=True)
     for file in tmp_path.glob(f"{missing.split('.', maxsplit=1)[0]}*"):
         file.unlink()

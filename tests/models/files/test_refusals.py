@@ -127,9 +127,7 @@ def test_one_open_quotation_mark_takes_no_other_row_of_a_large_file() -> None:
 
 @pytest.mark.parametrize("pack", [gzip.compress, zstd.compress], ids=["gzip", "zstd"])
 @pytest.mark.parametrize("form", ["CSV", "JSON Lines", "JSON array"])
-def test_a_compressed_file_that_is_cut_off_gives_what_it_has_and_says_so(
-    form: str, pack: Callable[[bytes], bytes]
-) -> None:
+def test_a_compressed_file_cut_off_gives_what_it_has(form: str, pack: Callable[[bytes], bytes]) -> None:
     wanted = [{"id": f"{i}", "text": f"rash {i * 7919 % 10007}"} for i in range(20_000)]
     texts = {
         "CSV": "id,text\n" + "".join(f"{r['id']},{r['text']}\n" for r in wanted),

@@ -134,9 +134,7 @@ def test_a_cut_keeps_the_inside_and_fills_the_limit(before: int, inside: int, af
         ("Pain. Always pain. Bye", "Pain. Always", ("", "pain.")),
     ],
 )
-def test_the_context_is_the_sentence_of_the_mention(
-    text: str, mention: str, expected: tuple[str, str] | None
-) -> None:
+def test_context_is_sentence_of_mention(text: str, mention: str, expected: tuple[str, str] | None) -> None:
     assert context_of(query(text, mention), WINDOW, sentences(text)) == expected
 
 
@@ -150,9 +148,7 @@ def test_the_context_of_any_span_is_next_to_it_in_the_text(text: str, data: st.D
         assert text[end:].lstrip().startswith(context[1])
 
 
-def test_a_mention_alone_has_the_vector_of_s_isolated_and_a_long_form_is_read_by_both(
-    refiner: Refiner,
-) -> None:
+def test_a_mention_alone_has_the_vector_of_s_isolated_and_both_read_long_forms(refiner: Refiner) -> None:
     vectors, weights = refiner.embed([query("the pain", "the pain"), query("the pain .", "the pain")])
     assert weights == [None, None]
     assert same_vectors(vectors, refiner.isolated.mean_pooled(["the pain"] * 2))

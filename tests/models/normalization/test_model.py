@@ -58,9 +58,7 @@ def test_terms_lay_words_and_surface_forms_are_coded_to_their_term(model: Normal
     assert model.predict([]) == []
 
 
-def test_there_is_one_candidate_per_preferred_term_its_nearest_name(
-    model: NormalizationModel, mini: Encoder
-) -> None:
+def test_each_preferred_term_has_its_nearest_name(model: NormalizationModel, mini: Encoder) -> None:
     for coding in model.predict([query("sleep"), query("sick"), query("violin"), query("")]):
         pts = [c.pt for c in coding.candidates]
         scores = [c.score for c in coding.candidates]
@@ -177,9 +175,7 @@ def test_the_more_frequent_of_two_near_terms_comes_first(mini: Encoder, prior: f
 
 
 @pytest.mark.parametrize(("coded_as", "first"), [(None, "Rash"), ("Nausea", "Nausea")])
-def test_a_name_has_its_own_preferred_term_whatever_is_near(
-    mini: Encoder, coded_as: str | None, first: str
-) -> None:
+def test_a_name_has_its_own_term_whatever_is_near(mini: Encoder, coded_as: str | None, first: str) -> None:
     mention = mini.embed(["less sore"])[0]
     terms = [Term("Less  Sore", "Rash", "Skin"), Term("Nausea", "Nausea", "Gut", frequency=5)]
     coded = Phrases(("less sore",), (coded_as,), at_cosines(mention, 1.0), -2.0) if coded_as else None
@@ -202,9 +198,7 @@ def test_a_canary_check_is_about_the_best_candidate_and_nil(model: Normalization
     assert NormalizationModel.canary_inputs(stored) == [Query("HA", 0, 2, "headache")]
 
 
-def test_a_batch_is_searched_once_for_the_same_words(
-    model: NormalizationModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_equal_words_are_searched_once(model: NormalizationModel, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     search = model._index.search
 

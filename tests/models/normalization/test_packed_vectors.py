@@ -40,9 +40,7 @@ def test_packing_changes_the_cosines_of_real_terms_by_less_than_half_a_percent(m
 
 @settings(deadline=None, max_examples=50)
 @given(st.integers(0, 2**31), st.integers(1, 20), st.integers(128, 400))
-def test_packing_changes_the_cosines_of_random_unit_vectors_little(
-    seed: int, rows: int, dimension: int
-) -> None:
+def test_packing_changes_cosines_of_random_vectors_little(seed: int, rows: int, dimension: int) -> None:
     vectors, queries = normalize(random(rows, seed, dimension)), random(5, seed + 1, dimension).numpy()
     before, _ = CosineIndex(vectors.numpy()).search(queries, rows)
     after, _ = PackedIndex([PackedVectors.pack(vectors)]).search(queries, rows)

@@ -65,9 +65,7 @@ def setup(tmp_path_factory: pytest.TempPathFactory) -> Watched:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("step", MOST, ids="-".join)
-def test_a_stage_encodes_few_pieces_in_few_passes_without_padding(
-    setup: Watched, step: tuple[str, str]
-) -> None:
+def test_a_stage_encodes_few_pieces_in_few_unpadded_passes(setup: Watched, step: tuple[str, str]) -> None:
     passes = setup.passes[step]
     pieces = sum(passes)
     most_pieces, most_passes = MOST[step]

@@ -38,9 +38,7 @@ def bundled() -> dict[str, Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "unit"), [*enumerate(RUNS)])
-def test_every_stage_reads_a_long_run_in_bounded_time(
-    bundled: dict[str, Any], number: int, unit: str
-) -> None:
+def test_each_stage_reads_a_long_run_in_bounded_time(bundled: dict[str, Any], number: int, unit: str) -> None:
     for before, behind in TEXTS if unit.isspace() else [TEXTS[number % len(TEXTS)]]:
         text = before + repeated(unit, N) + behind
         report = Report(id="a", text=text)

@@ -94,9 +94,7 @@ def test_the_sentence_head_lowers_the_scores_in_sentences_without_an_event(model
     assert [len(t.relations) for t in kept] == [1, 0]
 
 
-def test_a_sentence_must_exceed_the_threshold_of_an_event_and_a_pair_that_of_the_votes(
-    model: RelationModel,
-) -> None:
+def test_a_sentence_must_exceed_its_threshold_and_a_pair_that_of_the_votes(model: RelationModel) -> None:
     gated = with_sentence_head(model, separating(model))
     gated.voting = replace(gated.voting, event_threshold=0.4)
     assert [len(t.relations) for t in gated.predict([EVENT, NONE])] == [1, 0]
@@ -108,9 +106,7 @@ def test_a_sentence_must_exceed_the_threshold_of_an_event_and_a_pair_that_of_the
     assert [len(t.relations) for t in gated.predict([EVENT, NONE])] == [0, 0]
 
 
-def test_the_sentence_head_reads_only_sentences_with_a_pair_that_the_votes_relate(
-    model: RelationModel,
-) -> None:
+def test_the_sentence_head_reads_only_sentences_with_a_pair_that_votes_relate(model: RelationModel) -> None:
     gated = with_sentence_head(model, EventHead(model.encoder.dimension))
     asked: list[int] = []
     head = gated.sentence_head

@@ -171,9 +171,7 @@ def test_texts_of_a_batch_do_not_affect_each_other(model: RelationModel) -> None
 
 
 @pytest.mark.parametrize("batch", [[], [""], [" \n\t", ""]])
-def test_texts_without_words_have_neither_mentions_nor_relations(
-    model: RelationModel, batch: list[str]
-) -> None:
+def test_texts_without_words_have_no_mentions_or_relations(model: RelationModel, batch: list[str]) -> None:
     assert model.predict(batch) == [TaggedText((), ())] * len(batch)
 
 

@@ -174,9 +174,7 @@ def _drug(text: str, name: str) -> Mention:
         ("", [], {}),
     ],
 )
-def test_effects_right_behind_a_drug_of_a_list_are_its_own(
-    text: str, drugs: list[str], owner: dict[str, str]
-) -> None:
+def test_effects_right_behind_a_drug_are_its_own(text: str, drugs: list[str], owner: dict[str, str]) -> None:
     effects = [e for e in ("Hives", "anaphylaxis", "hives", "cough", "itching") if e in text]
     found = listed(text, [_mention(text, d, DRUG) for d in drugs], [_mention(text, e, ADE) for e in effects])
     assert {effect.text: drug.text for effect, drug in found.drug_of.items()} == owner
@@ -232,9 +230,7 @@ def test_a_list_of_reactions_is_called_so_in_front_of_it(text: str, reactions: b
         ("CONCLUSIONS : rash is an adverse effect of penicillin", ["penicillin"], set()),
     ],
 )
-def test_the_effects_of_what_is_no_known_drug_are_not_those_of_another(
-    text: str, drugs: list[str], of_others: set[str]
-) -> None:
+def test_effects_of_unknown_drugs_are_not_anothers(text: str, drugs: list[str], of_others: set[str]) -> None:
     effects = [e for e in ("rash", "hives", "cough", "itching", "Lipitor - cramps") if e in text]
     found = listed(text, [_mention(text, d, DRUG) for d in drugs], [_mention(text, e, ADE) for e in effects])
     assert {effect.text for effect in found.of_others} == of_others

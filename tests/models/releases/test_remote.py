@@ -52,9 +52,7 @@ def test_a_signature_is_delivered_with_the_release_or_later_and_delivering_again
     assert (into / SIGNATURE).read_bytes() == (release.path / SIGNATURE).read_bytes()
 
 
-def test_a_missing_version_is_a_store_error_because_it_may_be_added_later(
-    release: Release, root: str, into: Path
-) -> None:
+def test_a_missing_version_is_an_error_of_the_store(release: Release, root: str, into: Path) -> None:
     message = refusal(StoreError, lambda: fetch(root, "ner", "0" * 12, into))
     assert message == f"ner {'0' * 12} is not in the store {root}"
     deliver(release, root)
@@ -217,9 +215,7 @@ class StoreThatDisconnects(MisbehavingStore):
         super().put_file(source, target, **options)
 
 
-def test_an_interrupted_upload_is_no_release_until_it_is_repeated(
-    release: Release, memory: str, into: Path
-) -> None:
+def test_an_interrupted_upload_is_no_release_at_first(release: Release, memory: str, into: Path) -> None:
     fsspec.register_implementation("disconnecting", StoreThatDisconnects, clobber=True)
     message = refusal(StoreError, lambda: deliver(release, memory.replace("memory:", "disconnecting:")))
     assert "ConnectionResetError" in message
@@ -245,9 +241,7 @@ class StoreThatKeepsListings(MisbehavingStore):
         self.dircache.clear()
 
 
-def test_a_release_that_was_listed_in_part_is_found_when_it_is_complete(
-    release: Release, memory: str, into: Path
-) -> None:
+def test_a_release_listed_in_part_is_found_when_whole(release: Release, memory: str, into: Path) -> None:
     fsspec.register_implementation("keeping", StoreThatKeepsListings, clobber=True)
     root = memory.replace("memory:", "keeping:")
     deliver(release, memory)

@@ -24,9 +24,7 @@ from models.releases.store import sign
 from tests.models.releases.stores import KEY, contents, put, put_release, refusal, remove
 
 
-def test_without_the_required_signature_only_the_manifest_is_read(
-    release: Release, root: str, into: Path
-) -> None:
+def test_without_a_signature_only_the_manifest_is_read(release: Release, root: str, into: Path) -> None:
     deliver(release, root)
     message = refusal(ReleaseError, lambda: fetch(root, "ner", release.version, into, KEY.public_key()))
     assert "not signed" in message
@@ -52,9 +50,7 @@ def test_without_the_required_signature_only_the_manifest_is_read(
         ("ner/../acronym", "0" * 12),
     ],
 )
-def test_a_malformed_task_or_version_is_refused_without_access_to_the_store(
-    task: str, version: str, into: Path
-) -> None:
+def test_a_malformed_task_or_version_is_refused_without_access(task: str, version: str, into: Path) -> None:
     # This protocol is unknown: any access would raise a StoreError.
     message = refusal(ReleaseError, lambda: fetch("no-such-protocol://host", task, version, into))
     assert message.endswith("is not a task and version")
@@ -97,9 +93,7 @@ def test_what_is_not_as_declared_is_refused(
 
 
 @pytest.mark.parametrize("name", ["../x.tsv", "/tmp/pv-x.tsv", "sub/x.tsv", "..", "", "x\0.tsv", MANIFEST])
-def test_a_declared_name_outside_the_folder_is_refused(
-    name: str, release: Release, root: str, into: Path
-) -> None:
+def test_a_name_outside_the_folder_is_refused(name: str, release: Release, root: str, into: Path) -> None:
     fields = release.manifest.model_dump()
     fields["files"] = {name: next(iter(fields["files"].values()))}
     task, version = put_release(root, fields, {})
@@ -120,9 +114,7 @@ def test_a_file_type_that_may_hold_code_is_not_copied(release: Release, root: st
     assert not (into / "model.pkl").exists()
 
 
-def test_a_release_in_another_tasks_folder_keeps_the_task_of_its_manifest(
-    release: Release, root: str, into: Path
-) -> None:
+def test_a_release_elsewhere_keeps_its_manifests_task(release: Release, root: str, into: Path) -> None:
     """The folder is not part of the manifest: the caller must check the task."""
     deliver(release, root)
     fs, base = fsspec.core.url_to_fs(root)

@@ -102,9 +102,7 @@ def _link(path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo, _link])
-def test_a_signature_that_is_not_a_regular_file_is_refused(
-    make: Callable[[Path], None], release: Release
-) -> None:
+def test_a_signature_that_is_no_file_is_refused(make: Callable[[Path], None], release: Release) -> None:
     make(release.path / SIGNATURE)
     message = refusal(ReleaseError, lambda: open_release(release.path, OWNER.public_key()))
     assert message == f"{release.version}: {SIGNATURE} is not a signature"
@@ -156,9 +154,7 @@ def test_a_signature_is_added_to_a_copy_that_lacks_one_and_stays(release: Releas
         assert open_release(copied.path, OWNER.public_key()).version == release.version
 
 
-def test_keys_in_pem_files_sign_and_a_manifest_that_changed_is_not_signed(
-    release: Release, tmp_path: Path
-) -> None:
+def test_pem_keys_sign_and_a_manifest_that_changed_is_not_signed(release: Release, tmp_path: Path) -> None:
     (tmp_path / "private.pem").write_bytes(private_pem(OWNER))
     (tmp_path / "public.pem").write_bytes(public_pem(OWNER))
     sign(release, read_private_key(tmp_path / "private.pem"))

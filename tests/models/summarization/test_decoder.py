@@ -23,9 +23,7 @@ def test_summaries_are_reproducible_and_have_scores(make: object, beams: int, tm
 
 
 @pytest.mark.parametrize("make", [tiny_seq2seq.bart, tiny_seq2seq.t5])
-def test_a_long_message_is_truncated_in_the_middle(
-    make: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_message_is_cut_inside(make: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model, tokenizer = encoder_decoder(make(tmp_path))  # type: ignore[operator]
     message = "I take a b c d e f g h i j k l m n o p q r s t u v w x y z every day. Is tea fine?"
     whole = tokenizer(message)["input_ids"]

@@ -74,9 +74,7 @@ def test_overlapping_spans_are_merged_and_their_edges_are_trimmed(
         ("sertraline", "I take nothing", False),
     ],
 )
-def test_a_text_names_an_entity_by_its_words_or_by_another_name_of_the_drug(
-    entity: str, text: str, named: bool
-) -> None:
+def test_a_text_names_an_entity_by_its_words_or_another_name(entity: str, text: str, named: bool) -> None:
     assert named_in(entity, text, LEXICON) is named
 
 

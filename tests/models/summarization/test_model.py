@@ -56,9 +56,7 @@ def test_a_statement_is_chosen_only_if_there_is_no_question(model: Summarization
     assert without.text == "Metformin and hair loss."
 
 
-def test_texts_of_a_batch_do_not_affect_each_other_and_older_answers_are_read(
-    model: SummarizationModel,
-) -> None:
+def test_texts_of_a_batch_are_independent_and_older_answers_are_read(model: SummarizationModel) -> None:
     (short,) = model.predict(["tell me about gout"])
     assert short.text == "tell me about gout"
     assert short.score == pytest.approx(1.0, abs=1e-3)
@@ -100,9 +98,7 @@ QUESTION = "I take Zoloft. Does it hurt?"
         ([], None),
     ],
 )
-def test_a_summary_that_names_another_entity_is_not_accepted(
-    small: Encoder, written: list[str], answer: str | None
-) -> None:
+def test_no_summary_names_another_entity(small: Encoder, written: list[str], answer: str | None) -> None:
     (short,) = model_writing(small, *written).predict([QUESTION])
     if answer is None:
         start = QUESTION.index("Does")

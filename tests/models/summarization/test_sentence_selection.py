@@ -64,9 +64,7 @@ def test_a_question_has_a_question_mark_or_starts_like_one(sentence: str, expect
         (" ", [" "]),
     ],
 )
-def test_candidates_are_questions_or_else_all_sentences_without_field_names(
-    text: str, expected: list[str]
-) -> None:
+def test_candidates_are_questions_or_else_all_bare_sentences(text: str, expected: list[str]) -> None:
     assert [text[s.start : s.end] for s in candidate_sentences(text)] == expected
 
 

@@ -129,9 +129,7 @@ RASH = "Rash\tRash\tSkin"
         (f"serious\tcode\n{RASH}\t0\tA17", Term("Rash", "Rash", "Skin")),
     ],
 )
-def test_columns_of_seriousness_and_frequency_are_found_by_their_names(
-    tmp_path: Path, content: str, expected: Term
-) -> None:
+def test_columns_of_extra_facts_are_found_by_name(tmp_path: Path, content: str, expected: Term) -> None:
     assert terminology.load(table(tmp_path, f"llt\tpt\tsoc\t{content}\n")) == [expected]
 
 
@@ -172,9 +170,7 @@ def meddra(folder: Path, soc: str = SOC, pt: str = PT, llt: str = LLT) -> Path:
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
-def test_the_current_terms_of_meddra_are_read_with_their_primary_organ_class(
-    tmp_path: Path, line_end: str
-) -> None:
+def test_current_terms_of_meddra_are_read_with_the_primary_class(tmp_path: Path, line_end: str) -> None:
     soc, pt, llt = (part.replace("\n", line_end) for part in (SOC, PT, LLT))
     assert terminology.load(meddra(tmp_path, soc, pt, llt)) == [
         Term("Feeling queasy", "Queasiness", "Upsets"),
@@ -195,9 +191,7 @@ def test_the_current_terms_of_meddra_are_read_with_their_primary_organ_class(
         ({"llt": LLT.replace("$Y$", "$N$")}, "no term"),
     ],
 )
-def test_broken_meddra_files_are_refused_in_one_line(
-    tmp_path: Path, files: dict[str, str], message: str
-) -> None:
+def test_broken_meddra_files_are_one_clear_line(tmp_path: Path, files: dict[str, str], message: str) -> None:
     with pytest.raises(TerminologyError, match=message) as refused:
         terminology.load(meddra(tmp_path, **files))
     assert "\n" not in str(refused.value)

@@ -96,9 +96,7 @@ def test_an_event_has_the_assertion_of_its_sentence() -> None:
     assert flags == [(False, True, True), (True, False, False)]
 
 
-def test_a_question_has_events_where_it_names_a_medicine_and_what_it_only_asks_about_is_hypothetical() -> (
-    None
-):
+def test_a_question_that_names_a_medicine_has_events_and_what_it_asks_about_is_hypothetical() -> None:
     text = "I got a rash. Can it cause a rash?"
     rashes = tuple(Mention(at, at + 4, "rash", ADE, 0.9, status="own") for at in (8, 29))
     asked = replace(REPORT, text=text, mentions=rashes, source="questions")

@@ -154,9 +154,7 @@ def test_a_null_header_value_stays_null_when_a_letter_goes_back() -> None:
     ("stage", "source"),
     [pytest.param(s, source, id=f"{s.name} of {source.name}") for s in STAGES for source in s.sources],
 )
-async def test_every_stage_passes_a_deletion_on_between_the_records_around_it(
-    stage: Stage[Any, Any], source: Topic[Any]
-) -> None:
+async def test_each_stage_passes_a_deletion_on_in_place(stage: Stage[Any, Any], source: Topic[Any]) -> None:
     seen: list[str] = []
 
     def predict(model: Any, batch: Sequence[Any]) -> list[Any]:

@@ -104,9 +104,7 @@ async def test_what_is_fetched_and_dropped_in_a_rebalance_is_read_again_without_
             await until(lambda: count(broker.bootstrap, "mentions") == 1, 20)
 
 
-async def test_a_worker_is_drained_whose_fetch_pauses_after_an_error(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_a_worker_drains_whose_fetch_pauses_after_an_error(caplog: pytest.LogCaptureFixture) -> None:
     """aiokafka raises the cancellation of such a fetch, and the thread of Faust's consumer ended with it."""
     with EmbeddedBroker() as broker:
         worker = Worker((STAGE,), Settings(broker=f"kafka://{broker.bootstrap}", http_port=0, grace=20))

@@ -109,9 +109,7 @@ async def test_a_batch_has_all_that_came_until_it_was_admitted() -> None:
     assert door.inside == 1
 
 
-async def test_a_place_is_given_back_when_a_rebalance_has_emptied_the_queue_and_when_the_batch_is_done() -> (
-    None
-):
+async def test_a_place_is_given_back_when_a_rebalance_empties_the_queue_and_after_a_batch() -> None:
     door = Door()
     records = queue(App())
     door.open.clear()

@@ -66,9 +66,7 @@ async def is_in_doubt(member: Membership, generation: int = 5) -> bool:
 
 
 @pytest.mark.parametrize("request_", [HeartbeatRequest(), SyncGroupRequest()])
-async def test_a_proof_holds_for_one_session_from_the_moment_it_was_sent(
-    clock: Clock, request_: object
-) -> None:
+async def test_a_proof_holds_for_one_session_from_its_sending(clock: Clock, request_: object) -> None:
     coordinator = Coordinator(clock)
     member = Membership(coordinator)
     assert await is_in_doubt(member), "nothing has proved it yet"
@@ -89,9 +87,7 @@ async def test_a_proof_holds_for_one_session_from_the_moment_it_was_sent(
         (HeartbeatRequest(), 0, 35.0),  # read after a suspension
     ],
 )
-async def test_other_answers_prove_nothing(
-    clock: Clock, request_: object, answer: int, seconds: float
-) -> None:
+async def test_no_other_answer_proves_it(clock: Clock, request_: object, answer: int, seconds: float) -> None:
     coordinator = Coordinator(clock)
     member = Membership(coordinator)
     coordinator.answer, coordinator.seconds = Response(answer), seconds
@@ -122,9 +118,7 @@ async def test_a_doubt_is_decided_by_the_next_heartbeat(clock: Clock) -> None:
         assert await asyncio.wait_for(waiting, 5) is outcome
 
 
-async def test_during_a_rebalance_a_doubt_is_a_loss_because_the_group_waits_for_this_member(
-    clock: Clock,
-) -> None:
+async def test_in_a_rebalance_a_doubt_is_a_loss_for_the_group_waits_for_this_member(clock: Clock) -> None:
     coordinator = Coordinator(clock)
     member = Membership(coordinator)
     await coordinator._send_req(HeartbeatRequest())

@@ -55,9 +55,7 @@ RASH = {"id": "a", "text": "Zoloft gave me a rash."}
 FINE = {"id": "b", "text": "No complaints at all."}
 
 
-def test_each_text_has_a_line_with_its_record_without_a_text_that_must_not_be_kept(
-    annotate: Any, loaded: Annotator
-) -> None:
+def test_each_text_has_a_line_with_its_record_and_only_a_kept_text(annotate: Any, loaded: Annotator) -> None:
     result = annotate([RASH, FINE])
     assert result.exit_code == 0
     records = [decode(CodedReport, line.encode()) for line in result.stdout.splitlines()]
@@ -69,9 +67,7 @@ def test_each_text_has_a_line_with_its_record_without_a_text_that_must_not_be_ke
     assert "gave me" not in result.stdout
 
 
-def test_each_event_has_a_row_and_a_cell_is_no_formula(
-    annotate: Any, loaded: Annotator, tmp_path: Path
-) -> None:
+def test_an_event_has_a_row_and_no_cell_a_formula(annotate: Any, loaded: Annotator, tmp_path: Path) -> None:
     posts = [RASH, FINE | {"id": "=1+1"}]
     events = [
         (record.id, event.pt, record.mentions[event.mention].start)

@@ -35,9 +35,7 @@ def printed(topic: str, *records: Any) -> str:
     ("phrase", "shown", "not_shown"),
     [(None, "Sleeplessness", "\u201c"), ("eyes wide open", "\u201ceyes wide open\u201d", "Sleeplessness")],
 )
-def test_the_best_match_is_shown_whether_it_is_a_term_or_a_phrase(
-    phrase: str | None, shown: str, not_shown: str
-) -> None:
+def test_the_best_match_is_a_term_or_a_phrase(phrase: str | None, shown: str, not_shown: str) -> None:
     best = Candidate("Sleeplessness", "Insomnia", "-", 0.9, phrase)
     event = CodedEvent(
         mention=0, drugs=(), drug_evidence="none", llt=best.llt, pt=best.pt, soc=best.soc, score=best.score,

@@ -63,9 +63,7 @@ def test_the_shell_completes_commands() -> None:
 
 
 @pytest.mark.parametrize(("names", "command"), COMMANDS, ids=lambda value: str(value)[:40])
-def test_an_unknown_option_and_a_word_for_a_number_end_with_exit_code_2(
-    names: tuple[str, ...], command: Any
-) -> None:
+def test_an_unknown_option_and_a_word_for_a_number_are_code_2(names: tuple[str, ...], command: Any) -> None:
     kinds = get_type_hints(inspect.unwrap(command.callback))
     numeric = [p for p in command.params if p.opts[0].startswith("-") and kinds.get(p.name) in NUMBERS]
     for wrong in (["--nosuch"], *([p.opts[0], "nosuch"] for p in numeric)):
@@ -102,9 +100,7 @@ def test_dead_letters_of_an_embedded_broker_are_counted(arguments: str, pvstream
 
 
 @pytest.mark.parametrize("options", [[], ["--cases"], ["--cases", "--undecided"], ["--examples"]])
-def test_an_empty_export_of_reviews_says_so(
-    options: list[str], pvstream: CommandLine, tmp_path: Path
-) -> None:
+def test_an_empty_reviews_export_says_so(options: list[str], pvstream: CommandLine, tmp_path: Path) -> None:
     pvstream.set("PV_DATABASE", str(tmp_path / "pv.duckdb"))
     open_database(read_settings(), write=True).close()
     answer = pvstream("reviews", "export", *options)
@@ -112,9 +108,7 @@ def test_an_empty_export_of_reviews_says_so(
     assert answer.err.startswith("nothing to export: no report has ")
 
 
-def test_a_demo_of_which_every_line_is_refused_fails_in_one_line(
-    tmp_path: Path, pvstream: CommandLine
-) -> None:
+def test_a_demo_with_every_line_refused_fails_in_one_line(tmp_path: Path, pvstream: CommandLine) -> None:
     path = tmp_path / "posts.jsonl"
     path.write_text('{"id": "a", "text": ""}\n{"id": "b", "text": ""}\n')
     answer = pvstream("demo", "--input", f"posts={path}")

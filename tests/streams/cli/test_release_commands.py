@@ -45,9 +45,7 @@ def test_what_cannot_be_verified_is_refused_in_one_line(
     assert f"no public key in {tmp_path / 'nowhere.pem'}" in pvstream("verify", own).error_line
 
 
-def test_a_release_with_other_canary_outputs_is_refused_in_one_line(
-    tmp_path: Path, pvstream: CommandLine
-) -> None:
+def test_a_release_with_another_canary_is_refused_in_one_line(tmp_path: Path, pvstream: CommandLine) -> None:
     original = open_release(bundled("summarization"))
     canary = Canary(inputs=["Is tea fine?"], outputs=[{"text": "No."}])
     wrong = build(original.path, original.manifest.model_copy(update={"canary": canary}), tmp_path)
@@ -72,9 +70,7 @@ def test_a_release_is_signed_and_verified_with_the_key(
     assert (answer.code, answer.out) == (0, valid)
 
 
-def test_without_a_private_key_and_of_a_damaged_release_nothing_is_signed(
-    own: Path, keys: Keys, pvstream: CommandLine
-) -> None:
+def test_nothing_is_signed_without_a_key_or_if_damaged(own: Path, keys: Keys, pvstream: CommandLine) -> None:
     answer = pvstream("sign", own, "--key", keys.public)
     assert answer.code == 1
     assert f"no private key in {keys.public}" in answer.error_line
@@ -89,18 +85,14 @@ def test_without_a_private_key_and_of_a_damaged_release_nothing_is_signed(
 
 
 @pytest.mark.parametrize("version", [NOWHERE, "f" * 12])
-def test_a_version_that_is_not_in_the_store_is_reported_in_one_line(
-    version: str, tmp_path: Path, pvstream: CommandLine
-) -> None:
+def test_a_version_not_in_the_store_is_one_line(version: str, tmp_path: Path, pvstream: CommandLine) -> None:
     answer = pvstream("evaluate", "acronym", "--data", tmp_path, "--release", version)
     assert answer.code == 1
     assert answer.error_line == f"error: acronym {version} is not in the store {tmp_path / 'store'}"
 
 
 @pytest.mark.usefixtures("shipped_releases")
-def test_without_a_broker_the_bundled_releases_are_live_and_licences_are_listed(
-    pvstream: CommandLine,
-) -> None:
+def test_without_a_broker_bundled_releases_are_live_and_licences_are_listed(pvstream: CommandLine) -> None:
     answer = pvstream("releases", "--json")
     assert answer.code == 0
     rows = orjson.loads(answer.out)
@@ -117,9 +109,7 @@ def test_without_a_broker_the_bundled_releases_are_live_and_licences_are_listed(
     assert "fold 1 training part (none stated, citation asked)" in listed
 
 
-def test_releases_of_the_store_are_listed_and_not_live(
-    release: Release, tmp_path: Path, pvstream: CommandLine
-) -> None:
+def test_stored_releases_are_listed_not_live(release: Release, tmp_path: Path, pvstream: CommandLine) -> None:
     shutil.copytree(release.path, tmp_path / "store/summarization" / release.version)
     # None of these is a valid release, and none of them hides the valid one.
     (tmp_path / "store/summarization" / NOWHERE).mkdir()

@@ -50,9 +50,7 @@ async def test_a_time_is_refused_where_it_would_give_no_record(
             await run_replays(Range("posts", *bounds), {}, {}, None)
 
 
-async def test_a_replay_that_is_interrupted_while_a_model_loads_does_not_load_the_others(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_replay_interrupted_in_a_load_loads_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:
     begun, may_end, loaded = asyncio.Event(), threading.Event(), list[str]()
     loop = asyncio.get_running_loop()
 

@@ -136,9 +136,7 @@ def files(**given: Path) -> dict[str, Any]:
         ({"certificate": "cert", "key": "no"}, "PV_SSL_KEYFILE"),
     ],
 )
-def test_the_file_that_is_missing_is_named_with_its_setting(
-    tmp_path: Path, given: dict[str, str], setting: str
-) -> None:
+def test_a_missing_file_is_named_with_setting(tmp_path: Path, given: dict[str, str], setting: str) -> None:
     (tmp_path / "cert").write_text("a certificate")
     with pytest.raises(FileNotFoundError, match=f"^{setting}: {tmp_path}/no: No such file"):
         tls_context(**files(**{name: tmp_path / file for name, file in given.items()}))

@@ -22,9 +22,7 @@ def window() -> Window:
     return Window(1000, 7)
 
 
-def test_a_near_copy_names_the_first_sighting_and_another_post_about_the_drug_does_not(
-    window: Window,
-) -> None:
+def test_a_near_copy_names_the_first_sighting_another_post_about_the_drug_does_not(window: Window) -> None:
     assert window.first("a", POST, 0.0) == (None, "")
     assert window.first("b", OTHER, 1.0) == (None, "")
     assert window.first("c", "RT : " + POST.replace("boss", "bosss") + " 😂", 2.0) == ("a", "text")
@@ -39,9 +37,7 @@ def test_a_repeated_report_is_what_it_was(window: Window) -> None:
         assert window.first("c", "wow", 0.0, repost_of="a") == ("a", "reference")
 
 
-def test_a_reference_leads_to_the_first_sighting_even_where_the_original_was_never_seen(
-    window: Window,
-) -> None:
+def test_a_reference_leads_to_the_first_sighting_even_of_an_original_never_seen(window: Window) -> None:
     assert window.first("b", POST, 0.0, repost_of="unseen") == (None, "")
     assert window.first("c", "another text that nobody wrote before", 0.0, repost_of="unseen")[0] == "b"
     assert window.first("d", "a third text of some length, and unlike", 0.0, repost_of="c")[0] == "b"

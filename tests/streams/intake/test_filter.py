@@ -76,9 +76,7 @@ SPANISH = "Desde que tomo zoloft no puedo dormir nada por la noche"
         (SPANISH, "es", "language"),
     ],
 )
-def test_the_language_of_the_source_goes_before_the_identified_one(
-    text: str, stated: str | None, verdict: str
-) -> None:
+def test_the_stated_language_goes_before_the_found_one(text: str, stated: str | None, verdict: str) -> None:
     assert Filter(TERMS, ("en",)).judge(text, stated) == verdict
 
 

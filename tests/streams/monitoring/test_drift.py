@@ -122,9 +122,7 @@ async def test_records_that_another_release_has_answered_are_left_out(live: Load
     assert [s for f in metrics.DRIFT_RECORDS.collect() for s in f.samples] == []
 
 
-async def test_the_window_begins_empty_with_another_release_and_ends_without_a_reference(
-    live: Loaded,
-) -> None:
+async def test_the_window_begins_with_another_release_and_ends_without_a_reference(live: Loaded) -> None:
     measured = Drift("ner", 1.0, now, 1)
     await offered(measured, processed(AT_LEAST, LONG, live), live)
     assert series() != {}
@@ -138,9 +136,7 @@ async def test_the_window_begins_empty_with_another_release_and_ends_without_a_r
 
 
 @pytest.mark.parametrize(("share", "least", "most"), [(0.0, 0, 0), (0.1, 60, 140), (1.0, 1000, 1000)])
-async def test_only_a_share_of_the_records_is_measured(
-    share: float, least: int, most: int, live: Loaded
-) -> None:
+async def test_only_a_share_of_records_is_measured(share: float, least: int, most: int, live: Loaded) -> None:
     asked: list[int] = []
 
     async def run(work: Callable[[], Any]) -> Any:

@@ -138,9 +138,7 @@ def test_a_process_that_is_to_end_while_it_infers_counts_only_if_it_does_not_ret
     ],
     ids=repr,
 )  # fmt: skip
-def test_a_file_that_the_end_of_the_machine_has_damaged_is_ignored_and_removed(
-    folder: Path, own: InFlight, content: bytes
-) -> None:
+def test_a_damaged_file_is_ignored_and_removed(folder: Path, own: InFlight, content: bytes) -> None:
     damaged = folder / "0123.json"
     damaged.write_bytes(content)
     own.read()

@@ -110,9 +110,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("descriptors", "attackers"), [(64, 80), (1024, 300)])
-async def test_half_open_connections_stop_neither_a_worker_nor_the_page(
-    tmp_path: Path, descriptors: int, attackers: int
-) -> None:
+async def test_half_open_connections_stop_nothing(tmp_path: Path, descriptors: int, attackers: int) -> None:
     database = tmp_path / "events.duckdb"
     fill(database, reports(1))
     process = await asyncio.create_subprocess_exec(
@@ -143,18 +141,14 @@ async def test_half_open_connections_stop_neither_a_worker_nor_the_page(
 
 
 @pytest.mark.parametrize("sent", [HALF, HALF[:3], FORM + b"a"])
-async def test_a_request_that_is_not_whole_in_time_ends_its_connection(
-    sent: bytes, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_half_a_request_ends_its_connection(sent: bytes, caplog: pytest.LogCaptureFixture) -> None:
     async with served() as port:
         with connected(port, sent) as client:
             assert await asyncio.to_thread(is_closed, client)
         await until(lambda: "without a whole request" in caplog.text)
 
 
-async def test_a_connection_may_be_idle_and_is_then_closed_without_a_line(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_a_connection_may_be_idle_and_closes_without_a_line(caplog: pytest.LogCaptureFixture) -> None:
     async with served(replace(BRIEF, request=0.05)) as port:
         with connected(port, WHOLE) as client:
             assert (await asyncio.to_thread(client.recv, 1 << 16)).startswith(b"HTTP/1.1 200")

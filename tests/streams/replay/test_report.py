@@ -180,9 +180,7 @@ def test_summaries_that_must_not_be_kept_are_scored_and_compared_whole() -> None
     assert compare(SOURCE, summarized("Same?"), summarized("Same?")).differences == []
 
 
-def test_records_beyond_the_limit_are_counted_and_one_replay_has_no_comparison(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_records_beyond_a_limit_count_and_one_replay_has_no_diff(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report, "RECORDS_SHOWN", 2)
     base, other = [coded(i, ITCH) for i in "abcde"], [coded(i) for i in "abcde"]
     found = compare(Source("posts", "0", "end", 5), chain(*base), chain(*other))

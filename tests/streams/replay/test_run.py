@@ -180,9 +180,7 @@ async def test_a_model_that_fails_its_canary_and_a_stage_without_a_release_end_i
         (QUESTIONS, "events", ["ner", "normalization"]),
     ],
 )
-def test_the_stages_after_a_topic_follow_from_the_pipeline(
-    topic: Any, results: str | None, stages: list[str]
-) -> None:
+def test_the_stages_are_those_after_a_topic(topic: Any, results: str | None, stages: list[str]) -> None:
     assert [s.name for s in stages_from(topic.name, results)] == stages
 
 

@@ -67,9 +67,7 @@ def test_the_four_criteria_are_flags(database: Database, made: CodedReport, miss
         ("7 mo old", True),
     ],
 )  # fmt: skip
-def test_an_age_names_a_patient_and_a_duration_does_not(
-    database: Database, words: str, names_one: bool
-) -> None:
+def test_an_age_names_a_patient_a_duration_not(database: Database, words: str, names_one: bool) -> None:
     made = report("a", 1, event(other_experiencer=True), text=f"text {words}", **MINE)
     assert flags(database, made)["patient"] == names_one
 
@@ -113,9 +111,7 @@ def test_a_carriage_return_in_a_text_begins_no_line_and_no_cell(database: Databa
 
 
 @pytest.mark.parametrize("sign", ["\n=", "\uff1d", "\uff0b", "\uff0d", "\uff20"])
-def test_a_text_that_a_spreadsheet_may_read_as_a_formula_has_an_apostrophe(
-    database: Database, sign: str
-) -> None:
+def test_a_text_that_a_spreadsheet_may_read_as_formula_has_apostrophe(database: Database, sign: str) -> None:
     Follower(Settings(), database).apply([message(0, report("a", 1, event(), text=f"{sign}1+1", **MINE))])
     head, row = csv.reader(csv_lines(cases(database, undecided=True)))
     assert dict(zip(head, row, strict=True))["text"] == f"'{sign}1+1"
@@ -146,8 +142,6 @@ def test_kappa_of_known_tables(table: dict[str, int], agreed: float, expected: f
         ({"review": "correct", "drugs": ("a", "b")}, {"review": "correct", "drugs": ("b", "a")}, True),
     ],
 )
-def test_two_readings_agree_where_they_say_the_same(
-    one: dict[str, Any], other: dict[str, Any], expected: bool
-) -> None:
+def test_readings_agree_by_what_they_say(one: dict[str, Any], other: dict[str, Any], expected: bool) -> None:
     states = [replace(FOUND, **changes) for changes in (one, other)]
     assert agree(*states) is expected

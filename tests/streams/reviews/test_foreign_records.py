@@ -99,9 +99,7 @@ async def test_a_decision_that_was_replaced_by_anything_else_breaks_the_chain() 
             await decide(settings)
 
 
-async def test_a_topic_that_is_created_again_is_not_taken_for_the_one_that_was_read(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_topic_created_again_is_not_taken_for_the_old_one(monkeypatch: pytest.MonkeyPatch) -> None:
     created_again: list[bool] = []
 
     async def ids(client: Any, names: Sequence[str]) -> dict[str, TopicId]:
@@ -159,9 +157,7 @@ async def test_a_topic_with_fewer_decisions_than_were_kept_is_refused() -> None:
             await decide(cut)
 
 
-async def test_a_decision_that_is_taken_while_the_chain_is_read_does_not_look_cut_off(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_decision_taken_during_a_read_does_not_look_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     with EmbeddedBroker() as broker:
         settings = Settings(broker=f"kafka://{broker.bootstrap}")
         page, checker = ReviewLog(settings), ReviewLog(settings)

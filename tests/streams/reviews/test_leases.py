@@ -78,9 +78,7 @@ async def test_two_processes_that_ask_at_the_same_moment_never_get_the_same_even
             assert await leases.holds(place, session) and not await leases.holds(place, other)
 
 
-async def test_what_is_skipped_or_ends_goes_to_the_other_process(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_ends_goes_to_another_process(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     async with processes(settings) as (one, two):
         assert await one.take(PLACES[:1], "a") == PLACES[0]
         assert await two.take(PLACES[:1], "b") is None
@@ -112,9 +110,7 @@ def decision(report_id: str, reviewer: str) -> Review:
     )  # fmt: skip
 
 
-async def test_decisions_of_two_processes_at_the_same_moment_are_one_chain(
-    settings: Settings, tmp_path: Path
-) -> None:
+async def test_decisions_of_two_processes_at_once_are_one_chain(settings: Settings, tmp_path: Path) -> None:
     logs = [ReviewLog(settings) for _ in range(2)]
     for log in logs:
         await log.start()
@@ -172,9 +168,7 @@ async def test_what_a_cancelled_request_has_read_is_not_lost(settings: Settings)
         await tail.stop()
 
 
-async def test_who_waits_for_a_turn_while_the_broker_is_silent_does_not_wait_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_who_waits_for_a_silent_broker_does_not_wait_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each waited ten seconds more than the one before."""
     with EmbeddedBroker() as broker:
         settings = Settings(broker=f"kafka://{broker.bootstrap}")

@@ -80,9 +80,7 @@ def test_if_neither_loads_the_worker_starts_with_the_bundled_release(
     assert fallback() == 1
 
 
-def test_without_the_store_the_kept_copy_of_the_announced_release_is_loaded(
-    store: Store, tmp_path: Path
-) -> None:
+def test_without_the_store_a_kept_copy_of_the_announced_one_is_loaded(store: Store, tmp_path: Path) -> None:
     announced = announcement(store.sound[0], store.sound[1])
     load_at_start("summarization", announced, store.settings)
     metrics.FALLBACK.labels("summarization").set(0)
@@ -170,9 +168,7 @@ def test_a_release_in_the_settings_has_precedence_and_prevents_the_start_if_refu
 
 
 @pytest.mark.parametrize(("threshold", "expected"), [(None, 0.0), (0.25, 0.25)])
-def test_the_threshold_of_an_event_is_the_releases_own_unless_it_is_set(
-    threshold: float | None, expected: float
-) -> None:
+def test_the_events_threshold_is_the_releases_unless_set(threshold: float | None, expected: float) -> None:
     tagger: Any = load_at_start("ner", None, Settings(post_threshold=threshold)).current.model
     assert tagger.decoding.event_below == expected
 

@@ -146,9 +146,7 @@ def test_a_link_or_pipe_that_takes_the_place_of_a_file_is_refused_without_waitin
         load_release("normalization", directory, Settings())
 
 
-def test_a_refusal_names_the_version_and_not_a_temporary_folder(
-    directory: Path, tmp_path: Path, temporary: Path
-) -> None:
+def test_a_refusal_names_no_temporary_folder(directory: Path, tmp_path: Path, temporary: Path) -> None:
     settings, version, place = settings_of("store", directory, tmp_path)
     size = (place / "terminology.tsv").stat().st_size
     (place / "terminology.tsv").write_bytes(FORGED[:size].ljust(size, b"\n"))

@@ -148,9 +148,7 @@ async def test_the_reloader_collects_an_old_model_that_refers_to_itself(store: S
     assert handle.current.version == store.sound[0]
 
 
-async def test_a_release_has_the_generation_of_its_announcement_and_a_rollback_a_higher_one(
-    store: Store,
-) -> None:
+async def test_a_release_has_its_announcements_generation_and_a_rollback_a_higher_one(store: Store) -> None:
     handle = new_handle(store, store.sound[0])
     first = handle.current
     assert first.generation == 0, "it was not announced"
@@ -207,9 +205,7 @@ async def test_an_unexpected_error_is_a_refusal_without_the_errors_message(
     assert (handle.refused.reason, handle.refused.retryable) == ("ValueError", False)
 
 
-async def test_a_release_for_which_memory_did_not_suffice_is_loaded_again(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_release_short_of_memory_loads_again(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reload, "STORE_RETRY_SECONDS", 0.05)
     failures = [MemoryError(), PassingError("can't allocate memory")]
 
@@ -261,9 +257,7 @@ async def test_the_pauses_between_attempts_grow_and_a_success_ends_them(
     assert reloader._failures == {"summarization": 0}
 
 
-async def test_announcing_what_runs_in_place_of_another_release_ends_the_fallback(
-    store: Store, tmp_path: Path
-) -> None:
+async def test_announcing_what_runs_instead_ends_the_fallback(store: Store, tmp_path: Path) -> None:
     settings = Settings(store=str(tmp_path / "nowhere"))
     handle = load_at_start("summarization", announcement(store.sound[0]), settings)
     assert fallback() == 1

@@ -47,9 +47,7 @@ def finding(coder: Loaded) -> Loaded:
 
 
 @pytest.mark.usefixtures("few_posts")
-def test_a_tagger_is_compared_by_the_events_that_the_live_coder_makes_of_its_mentions(
-    coder: Loaded, finding: Loaded
-) -> None:
+def test_a_tagger_is_compared_by_the_events_a_live_coder_makes_of_it(coder: Loaded, finding: Loaded) -> None:
     silent = loaded("ner", Silent())
     comparing = Comparing(None)
     better = comparing(finding, silent, coder)

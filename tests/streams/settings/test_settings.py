@@ -21,9 +21,7 @@ def test_every_setting_has_a_description() -> None:
         assert field.description, name
 
 
-def test_brokers_are_given_as_addresses_and_release_directories_as_json(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_brokers_are_addresses_and_release_directories_json(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PV_BROKER", "kafka://one:9092,two:9093")
     assert Settings().bootstrap == ["one:9092", "two:9093"]
     monkeypatch.setenv("PV_RELEASES", '{"ner": "runs/ner/0123456789ab"}')
@@ -75,9 +73,7 @@ def test_a_number_is_finite(name: str, number: str, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     "name", [n for n, field in Settings.model_fields.items() if field.annotation in (int, float)]
 )
-def test_a_number_that_no_client_or_timer_can_take_is_refused(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_number_no_client_or_timer_takes_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(f"PV_{name.upper()}", "9" * 20)
     with pytest.raises(ValidationError, match=f"(?s){name}.*less than or equal to"):
         Settings()

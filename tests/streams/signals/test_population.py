@@ -114,9 +114,7 @@ def test_repeats_of_a_report_count_once(stored: Database, fill: Fill, database_p
     assert counted(stored) == {("sertraline", "Nausea"): 2}
 
 
-def test_repeats_in_another_week_or_language_count_once_in_the_watch_and_in_strata(
-    stored: Database, fill: Fill
-) -> None:
+def test_repeats_in_another_week_or_language_count_once_in_watches(stored: Database, fill: Fill) -> None:
     def repeat(i: int, of: str | None) -> CodedReport:
         made = NOON - timedelta(weeks=3 - i // 2)
         language = "en" if i > 1 else None

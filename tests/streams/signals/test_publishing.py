@@ -19,9 +19,7 @@ from tests.streams.signals.conftest import Fill
 from tests.streams.store.messages import NOON, event, report
 
 
-async def test_the_signals_of_one_level_do_not_withdraw_those_of_the_other(
-    stored: Database, fill: Fill
-) -> None:
+async def test_signals_of_one_level_do_not_withdraw_those_of_another(stored: Database, fill: Fill) -> None:
     fill([report(f"r{i}", i, event(), created_at=NOON - timedelta(days=1)) for i in range(3)])
     by_pt = Surveillance(stored, Options(Population("pt"))).compute(NOON).signals
     by_soc = Surveillance(stored, Options(Population("soc"))).compute(NOON).signals

@@ -81,9 +81,7 @@ def test_a_fitted_prior_is_stated_as_such(stored: Database, fill: Fill) -> None:
     assert "fitted to all pairs" in html(outcome, [], "1")
 
 
-def test_a_pair_of_a_drug_and_what_it_is_taken_for_is_listed_as_a_known_use(
-    stored: Database, fill: Fill
-) -> None:
+def test_a_drug_and_what_it_is_taken_for_are_listed_as_a_known_use(stored: Database, fill: Fill) -> None:
     treated = [report(f"k{i}", i, event("sertraline", "Depression"), created_at=NOON) for i in range(9)]
     fill([*reports(), *treated])
     outcome = Surveillance(stored, Options()).compute(NOON + timedelta(minutes=1))
@@ -227,9 +225,7 @@ def test_the_command_prints_and_writes_the_signals(
     assert "there is no" in pvstream("signals").error_line.replace("\n", " ")
 
 
-def test_the_command_signals_prints_a_drug_that_looks_like_markup(
-    pvstream: CommandLine, fill: Fill, database_path: str
-) -> None:
+def test_signals_prints_a_drug_like_markup(pvstream: CommandLine, fill: Fill, database_path: str) -> None:
     fill([report(f"r{i}", i, event("a[/b]", "Insomnia"), created_at=NOON) for i in range(5)])
     pvstream.set("PV_DATABASE", database_path)
     answer = pvstream("signals", "--until", (NOON + timedelta(minutes=1)).isoformat())

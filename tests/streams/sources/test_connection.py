@@ -123,9 +123,7 @@ def test_times_and_languages_of_posts() -> None:
 
 
 @pytest.mark.parametrize("name", ["bluesky", "mastodon", "x"])
-async def test_a_server_that_accepts_a_connection_and_says_nothing_is_left(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_server_that_says_nothing_is_left(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "REQUEST_SECONDS", 0.1)
     closed = asyncio.Event()
 

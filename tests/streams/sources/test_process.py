@@ -66,9 +66,7 @@ def has_read(process: SourceProcess, happening: Happening) -> bool:
     return happening.at > 0 and any(at >= round(happening.at * 1e6) for at in reached)
 
 
-async def test_a_stopped_process_leaves_nothing_unconfirmed_and_the_next_one_resumes(
-    settings: Settings,
-) -> None:
+async def test_a_stopped_process_leaves_nothing_unconfirmed_the_next_resumes(settings: Settings) -> None:
     world = World.made(seed=1, posts=300)
     async with Jetstream(world, rate=2000) as server:
         for last in (len(world.happenings) // 2, -1):
@@ -106,9 +104,7 @@ async def test_several_sources_run_in_one_process_and_its_server_tells_which_are
     assert await on_topic(settings) == [("own", "awake")]
 
 
-async def test_a_source_that_refuses_or_a_missing_topic_ends_the_process_with_the_reason(
-    settings: Settings,
-) -> None:
+async def test_a_refusal_or_a_missing_topic_ends_the_process_with_the_reason(settings: Settings) -> None:
     process = SourceProcess([Scripted(SourceFailed("no such token"))], PassAll(), settings)
     with pytest.raises(SourceFailed, match="no such token"):
         await process.run()
@@ -117,9 +113,7 @@ async def test_a_source_that_refuses_or_a_missing_topic_ends_the_process_with_th
         await SourceProcess([Scripted()], PassAll(), other).run()
 
 
-async def test_the_ids_that_are_kept_are_those_without_a_tombstone(
-    settings: Settings, tmp_path: Path
-) -> None:
+async def test_the_ids_that_are_kept_have_no_tombstone(settings: Settings, tmp_path: Path) -> None:
     file = tmp_path / "posts.jsonl"
     lines = [{"id": f"x:{n}", "text": "awake"} for n in range(3)] + [{"id": "x:1", "deleted": True}]
     file.write_bytes(
@@ -129,9 +123,7 @@ async def test_the_ids_that_are_kept_are_those_without_a_tombstone(
     assert sorted(await kept_on(settings, topics.EVENTS, POSTS)("x:")) == ["x:0", "x:2"]
 
 
-async def test_a_sweep_passes_a_key_that_is_not_utf_8_and_asks_for_questions_with_only_summaries(
-    settings: Settings,
-) -> None:
+async def test_a_sweep_passes_keys_that_are_no_text_and_asks_for_summaries(settings: Settings) -> None:
     producer = AIOKafkaProducer(**settings.client())
     async with running_client(producer):
         for key in (b"x:\xff", b"x:1"):

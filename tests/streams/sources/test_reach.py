@@ -143,9 +143,7 @@ class Names(AbstractResolver):
     async def close(self) -> None: ...
 
 
-async def test_a_name_leads_to_public_addresses_unless_the_operator_named_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_name_leads_to_public_addresses_unless_it_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("https_proxy", "http://proxy:3128")
     names = Names(feed=["10.0.0.1"], mixed=["10.0.0.1", "1.1.1.1"], inner=["127.0.0.1"], proxy=["10.0.0.2"])
     resolver = PublicResolver(Reach(["http://feed:8080/a?b"]), names)

@@ -184,9 +184,7 @@ def test_revisions_come_back_as_they_were_written(opened: Open) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_in_whatever_order_and_batches_messages_arrive_the_tables_are_the_same(
-    opened: Open, seed: int
-) -> None:
+def test_in_whatever_order_and_batches_messages_arrive_the_tables_are_same(opened: Open, seed: int) -> None:
     made = [
         message(i, report(f"r{offset % 6}", offset, event(pt=("Nausea", "Insomnia")[offset % 2])))
         for i, offset in enumerate(range(30))

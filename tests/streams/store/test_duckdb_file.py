@@ -61,9 +61,7 @@ def test_a_deleted_text_is_in_no_free_block_once_the_store_has_ended(tmp_path: P
     assert [one.name for one in tmp_path.iterdir() if "lock" not in one.name] == [path.name]
 
 
-def test_the_copy_is_made_while_it_runs_and_goes_on_as_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_copy_is_made_as_before_while_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "events.duckdb"
     database = filled(path)
     monkeypatch.setattr(duckdb_file, "REWRITE_SECONDS", 0.0)
@@ -112,9 +110,7 @@ os._exit(0)
 """
 
 
-def test_where_there_can_be_no_copy_the_file_stays_as_it_is(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_without_a_copy_the_file_stays_as_it_is(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "events.duckdb"
     database = filled(path)
     (tmp_path / "events.duckdb.new").mkdir()
@@ -137,9 +133,7 @@ time.sleep(3)
 """
 
 
-def test_the_store_waits_for_a_reader_as_long_as_it_takes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_store_waits_for_a_reader_any_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "events.duckdb"
     database = filled(path)
     monkeypatch.setattr(duckdb_file, "PATIENCE", 0.2)

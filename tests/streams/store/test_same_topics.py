@@ -54,9 +54,7 @@ def stored(settings: Settings) -> tuple[set[str], Any]:
         return ids, database.offsets().get(("events", 0))
 
 
-async def test_the_topics_of_another_cluster_are_refused_and_read_from_their_beginning_if_told_so(
-    address: str,
-) -> None:
+async def test_topics_of_another_cluster_are_refused_or_read_from_the_beginning_if_told(address: str) -> None:
     with EmbeddedBroker() as first, EmbeddedBroker() as second:
         before, now = settings_of(first, address), settings_of(second, address)
         await send(before, ["a", "b"])
@@ -159,9 +157,7 @@ async def test_what_could_not_be_written_is_not_taken_for_the_end_of_the_topics(
         assert away == [] and stored(settings) == ({"a"}, 1)
 
 
-async def test_a_topic_that_is_gone_ends_the_store_with_one_line(
-    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_topic_that_is_gone_ends_the_store(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(follow, "LOOK", 0.0)
     looks = []
 
@@ -200,15 +196,11 @@ async def test_ids_are_those_of_the_broker_and_of_no_topic_that_it_lacks(tmp_pat
         (("c", ""), ("d", ""), True),
     ],
 )
-def test_an_id_that_is_not_stated_says_nothing(
-    kept: tuple[str, str], found: tuple[str, str], is_other: bool
-) -> None:
+def test_an_unstated_id_says_nothing(kept: tuple[str, str], found: tuple[str, str], is_other: bool) -> None:
     assert TopicId(*found).is_other(TopicId(*kept)) is is_other
 
 
-def test_the_command_refuses_the_topics_of_another_cluster_with_one_line(
-    pvstream: CommandLine, tmp_path: Any
-) -> None:
+def test_the_command_refuses_another_cluster_with_one_line(pvstream: CommandLine, tmp_path: Any) -> None:
     address = str(tmp_path / "x.duckdb")
     with EmbeddedBroker() as first, EmbeddedBroker() as second:
         pvstream.set("PV_DATABASE", address)

@@ -139,9 +139,7 @@ def test_tables_of_a_later_version_are_refused(opened: Open, address: str) -> No
 
 
 @pytest.mark.parametrize("address", ["clickhouse"], indirect=True)
-def test_a_first_start_that_was_ended_before_it_stated_the_version_is_repeated(
-    opened: Open, address: str
-) -> None:
+def test_a_first_start_that_ended_without_its_version_is_repeated(opened: Open, address: str) -> None:
     opened(write=True).close()
     execute(address, "TRUNCATE TABLE schema_version")
     opened(write=True).close()

@@ -92,9 +92,7 @@ def test_an_open_page_is_refused_on_an_outer_address() -> None:
         ("application/x-www-form-urlencoded; charset=unicode_escape", b"token=\\udcff"),
     ],
 )
-async def test_bytes_that_are_no_form_and_no_cookie_are_refused_without_an_error(
-    stored: Page, kind: str, body: bytes
-) -> None:
+async def test_bytes_that_are_no_form_or_cookie_are_refused(stored: Page, kind: str, body: bytes) -> None:
     async with stored.served() as browser:
         client = browser()
         answer = await client.post("/login", data=body, headers={"Content-Type": kind})

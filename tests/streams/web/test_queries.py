@@ -61,9 +61,7 @@ async def test_a_view_makes_few_queries_and_reads_few_rows(brokered: Page, asked
                 assert max(asked, default=0) <= FETCHED
 
 
-async def test_signals_are_computed_when_the_page_starts_and_not_again_for_each_view(
-    stored: Page, asked: list[int]
-) -> None:
+async def test_signals_are_computed_at_the_start_not_for_each_view(stored: Page, asked: list[int]) -> None:
     async with stored.served() as browser:
         client = browser()
         assert (await client.get("/signals")).status == 200

@@ -67,9 +67,7 @@ def stored_rows(settings: Settings, sql: str) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("pages", [1, 2])
-async def test_two_reviewers_at_once_never_get_the_same_event(
-    brokered: Page, tmp_path: Path, pages: int
-) -> None:
+async def test_reviewers_never_get_the_same_event(brokered: Page, tmp_path: Path, pages: int) -> None:
     """Of one page, or of two that share nothing but the broker and the store."""
     async with brokered.served() as browser, brokered.served(state=tmp_path / "other") as of_another:
         one, two = browser(), (browser, of_another)[pages - 1]()

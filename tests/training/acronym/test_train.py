@@ -93,9 +93,7 @@ def test_the_curve_begins_with_the_untrained_model_and_macro_f1_decides(tiny_ber
 INF = float("inf")
 
 
-def test_the_losses_are_those_of_the_paper_over_the_candidates_that_exist(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_losses_are_those_of_the_paper_over_all_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(MARGINS, "triplet", 0.4)
     energies = torch.tensor([[1.0, 0.5, 3.0], [2.0, 2.2, INF]])
     # max(0, 1 - 0.5 + 0.4), max(0, 1 - 3 + 0.4), max(0, 2 - 2.2 + 0.4)
@@ -119,9 +117,7 @@ def test_a_missing_candidate_gets_no_gradient_and_spoils_none(objective: Objecti
 
 
 @pytest.mark.parametrize("objective", ["softmax", "m"])
-def test_a_network_in_training_has_the_energies_of_the_one_that_is_served(
-    tiny_bert: str, objective: Objective
-) -> None:
+def test_a_network_in_training_has_the_served_energies(tiny_bert: str, objective: Objective) -> None:
     settings = Settings(tiny_bert, objective=objective, pieces=64, precision="float32")
     trained = trained_network(settings)
     served = MNetwork(Encoder.load(tiny_bert, max_pieces=64), trained.head)

@@ -78,9 +78,7 @@ def test_equal_releases_have_equal_versions(tmp_path: Path) -> None:
     assert len(list((tmp_path / "root/summarization").iterdir())) == 2
 
 
-def test_a_release_over_another_base_or_with_a_file_of_code_is_not_built(
-    tmp_path: Path, tiny_bert: str
-) -> None:
+def test_a_release_over_another_base_or_with_code_is_not_built(tmp_path: Path, tiny_bert: str) -> None:
     with pytest.raises(ReleaseError, match="another sha256"):
         built(tmp_path, base_sha256=base_digest(tiny_bert))
     assert not (tmp_path / "root").exists()

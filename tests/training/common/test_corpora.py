@@ -124,9 +124,7 @@ def test_a_psytar_tag_of_another_scheme_is_no_begin_of_a_mention(tmp_path: Path,
         ({"relations": [{"head": 1, "tail": 2}]}, "a relation of the entities 1 and 2, "),
     ],
 )
-def test_ade_places_outside_of_their_sentence_are_refused(
-    tmp_path: Path, changed: dict[str, object], said: str
-) -> None:
+def test_ade_places_outside_are_refused(tmp_path: Path, changed: dict[str, object], said: str) -> None:
     """A negative place would be one from the end, and an entity with its ends exchanged another one."""
     entities = [{"type": "Drug", "start": 0, "end": 1}, {"type": "Adverse-Effect", "start": 2, "end": 3}]
     row = {"orig_id": 7, "tokens": ["Aspirin", "and", "rash"], "entities": entities, "relations": []}

@@ -39,9 +39,7 @@ def test_the_generators_of_the_gpus_are_where_they_were_after_a_kill(
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_a_run_continues_on_a_machine_with_fewer_gpus(
-    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_continues_on_fewer_gpus(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Gpus(2, monkeypatch)
     Checkpoint(tmp_path, {}).save({"epoch": 1})
     other = Gpus(number, monkeypatch)
@@ -51,9 +49,7 @@ def test_a_run_continues_on_a_machine_with_fewer_gpus(
 
 
 @pytest.mark.parametrize(("supported", "expected"), [(True, "bfloat16"), (False, "float32")])
-def test_a_gpu_computes_in_16_bits_where_it_can(
-    supported: bool, expected: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_gpu_computes_in_16_bits(supported: bool, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: supported)
     assert precision.resolved("auto", torch.device("cuda")) == expected
     assert precision.resolved("float32", "cuda") == "float32"

@@ -101,9 +101,7 @@ def test_an_epoch_that_is_refused_is_not_kept_however_good_it_is() -> None:
     assert "too good" in rows[1].line()
 
 
-def test_patience_counts_the_epochs_before_a_kill_and_a_scored_base_is_a_row_of_the_curve(
-    tmp_path: Path,
-) -> None:
+def test_patience_counts_epochs_before_a_kill_and_a_scored_base_is_in_the_curve(tmp_path: Path) -> None:
     loop = TrainingLoop(Line([0.5, 0.4, 0.6, 0.1, 0.2, 0.9], patience=2), {})
     assert numbers(loop.epochs()) == [1, 2, 3, 4, 5]
     scores = [0.5, 0.4, 0.3, 0.9]
@@ -118,9 +116,7 @@ def test_patience_counts_the_epochs_before_a_kill_and_a_scored_base_is_a_row_of_
 
 @pytest.mark.parametrize("killed_after", [1, 2, 3])
 @pytest.mark.parametrize("untrained", [False, True])
-def test_a_killed_run_resumes_to_the_same_curve_and_weights(
-    tmp_path: Path, killed_after: int, untrained: bool
-) -> None:
+def test_a_killed_run_resumes_to_equal_weights(tmp_path: Path, killed_after: int, untrained: bool) -> None:
     scores = [0.3, 0.1, 0.8, 0.2]
     whole = TrainingLoop(Line(scores, untrained=untrained), {"a": 1})
     whole.run()

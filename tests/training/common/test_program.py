@@ -26,9 +26,7 @@ def train(output: Output = RELEASES) -> None:
     calls.append(output)
 
 
-def test_a_folder_that_cannot_be_written_is_named_before_the_training(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unwritable_folder_is_named_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "500")
     calls.clear()

@@ -47,9 +47,7 @@ from training.evaluation.measures import spearman
         ("the C&S grew", "C&S", (4, 7)),
     ],
 )
-def test_an_acronym_is_found_as_a_word_first(
-    text: str, short_form: str, wanted: tuple[int, int] | None
-) -> None:
+def test_an_acronym_is_first_as_a_word(text: str, short_form: str, wanted: tuple[int, int] | None) -> None:
     assert locate(text, short_form) == (Span(*wanted) if wanted else None)
 
 

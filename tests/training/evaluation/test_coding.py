@@ -91,9 +91,7 @@ def test_a_term_is_not_taken_from_the_only_mention_that_it_is_right_for() -> Non
 
 
 @given(st.frozensets(terms, max_size=5), st.frozensets(st.sampled_from("ABCDEF")))
-def test_as_many_mentions_are_found_as_an_assignment_can_give(
-    gold: frozenset[frozenset[str]], found: frozenset[str]
-) -> None:
+def test_as_many_are_found_as_can_be_assigned(gold: frozenset[frozenset[str]], found: frozenset[str]) -> None:
     table = np.array([[pt in wanted for pt in sorted(found)] for wanted in gold], float)
     table = table.reshape(len(gold), len(found))
     assert matched_terms(gold, found) == table[linear_sum_assignment(table, maximize=True)].sum()

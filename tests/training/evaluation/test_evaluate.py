@@ -52,9 +52,7 @@ def test_a_candidate_that_finds_more_is_better_and_an_equal_one_is_equal(data: P
     assert (equal.difference, equal.low, equal.high, equal.better_or_equal) == (0, 0, 0, True)
 
 
-def test_different_records_are_not_compared_and_a_missing_extra_is_named(
-    data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_different_records_and_missing_extras_are_named(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = evaluate("ner", tagger(), "v1", data)
     for other in (
         evaluate("ner", tagger(), "v1", data, limit=1),
@@ -77,9 +75,7 @@ def test_different_records_are_not_compared_and_a_missing_extra_is_named(
         ("acronym", "sdu22_scientific", "acronym sdu22_scientific: no file .*dictionary.json"),
     ],
 )
-def test_what_cannot_be_read_is_one_clear_line(
-    data: Path, task: str, split: str | None, message: str
-) -> None:
+def test_what_is_unreadable_is_one_clear_line(data: Path, task: str, split: str | None, message: str) -> None:
     with pytest.raises(EvaluationError, match=message) as error:
         evaluate(task, tagger(), "v1", data, split)
     assert "\n" not in str(error.value)

@@ -35,9 +35,7 @@ def rows(*values: list[float]) -> Counts:
         ((3, 4, 6), F1(0.75, 0.5, 0.6)),
     ],
 )
-def test_f1_is_the_harmonic_mean_and_zero_where_nothing_is_right(
-    counts: tuple[int, int, int], expected: F1
-) -> None:
+def test_f1_is_the_harmonic_mean_or_zero_if_none_is_right(counts: tuple[int, int, int], expected: F1) -> None:
     assert tuple(f1(*counts)) == pytest.approx(tuple(expected))
 
 

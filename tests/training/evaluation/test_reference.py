@@ -31,9 +31,7 @@ def run(*arguments: str) -> str:
     return answer.output
 
 
-def test_a_release_gets_the_reference_of_given_texts_and_another_version(
-    tiny: dict[str, Release], tmp_path: Path
-) -> None:
+def test_a_release_gets_another_reference_and_version(tiny: dict[str, Release], tmp_path: Path) -> None:
     old, texts = tiny["acronym"], tmp_path / "texts.jsonl"
     texts.write_text("".join(json.dumps({"id": str(i), "text": t}) + "\n" for i, t in enumerate(TEXTS)))
     before = old.manifest.files
@@ -50,9 +48,7 @@ def test_a_release_gets_the_reference_of_given_texts_and_another_version(
     assert loaded.reference.histograms["text_length"].edges[0] == min(len(t) for t in TEXTS)
 
 
-def test_a_file_without_texts_is_refused_in_one_line_and_null_is_no_text(
-    tiny: dict[str, Release], tmp_path: Path
-) -> None:
+def test_a_file_without_texts_is_refused_and_null_is_none(tiny: dict[str, Release], tmp_path: Path) -> None:
     path, release = tmp_path / "texts.jsonl", str(tiny["acronym"].path)
     files = {
         b"": "has no text",
@@ -95,9 +91,7 @@ def test_none_is_made_beside_a_bundled_release_that_holds_its_own(
 
 
 @pytest.mark.usefixtures("tiny_bundled")
-def test_the_reference_of_a_bundled_release_lies_beside_it_and_replaces_an_older_one(
-    tiny: dict[str, Release],
-) -> None:
+def test_a_bundled_releases_reference_lies_beside_it_for_an_older_one(tiny: dict[str, Release]) -> None:
     release = tiny["normalization"]
     older = release.path.with_name(f"000000000000.{drift.REFERENCE}")
     older.write_text("{}")
@@ -147,9 +141,7 @@ def test_a_release_below_its_baseline_is_named_in_one_line_with_both_figures(
 
 
 @pytest.mark.parametrize("baseline", [0.391, 0.3, None])
-def test_a_release_that_is_no_worse_is_not(
-    baseline: float | None, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_release_no_worse_is_not(baseline: float | None, capsys: pytest.CaptureFixture[str]) -> None:
     finish(with_score("ner", 0.391, baseline), None, offered=False)
     assert capsys.readouterr().err == ""
 

@@ -85,8 +85,6 @@ def test_rows_of_the_shortest_sentences_have_the_labels_and_pairs_of_the_task() 
         ("no fish swims", "no fish swims", []),
     ],
 )
-def test_the_meaning_of_an_expression_is_what_replaces_it(
-    sentence: str, right: str, expected: list[str]
-) -> None:
+def test_the_meaning_of_an_idiom_is_what_replaces_it(sentence: str, right: str, expected: list[str]) -> None:
     groups = [Group("big fish", sentence, False, [right], []), Group("unmarked", "x", False, ["y"], [])]
     assert meanings(groups, Marker(["big fish"])) == {"big fish": expected}

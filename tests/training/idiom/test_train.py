@@ -109,9 +109,7 @@ def test_at_most_so_many_sentences_are_trained_on(semeval: Path, tiny_bert: str)
 
 
 @pytest.mark.parametrize("rank", [2, 0])
-def test_a_killed_run_resumes_to_the_same_weights(
-    semeval: Path, tiny_bert: str, tmp_path: Path, rank: int
-) -> None:
+def test_killed_run_resumes_to_same_weights(semeval: Path, tiny_bert: str, tmp_path: Path, rank: int) -> None:
     def fresh(run: Path | None) -> TrainingLoop:
         return loop_of(semeval, tiny_bert, run, rank=rank)
 

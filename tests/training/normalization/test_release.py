@@ -185,9 +185,7 @@ def test_phrases_that_are_searched_are_named_once(folder: Path, tiny_bert: str) 
     assert searched[0] != searched[1]
 
 
-def test_the_nil_threshold_comes_from_validation_and_the_scores_from_the_held_out_part(
-    tmp_path: Path, tiny_bert: str
-) -> None:
+def test_nil_has_a_threshold_of_validation_data_and_held_out_scores(tmp_path: Path, tiny_bert: str) -> None:
     terms = tmp_path / "terms.tsv"
     rows = "Insomnia\tInsomnia\tP\nno sleep\tInsomnia\tP\nRash\tRash\tS\nThrowing up\tVomiting\tG\n"
     terms.write_text("llt\tpt\tsoc\n" + rows, encoding="utf-8")
@@ -211,9 +209,7 @@ def test_the_nil_threshold_comes_from_validation_and_the_scores_from_the_held_ou
     assert manifest.configuration["nil_below"] == 0.2
 
 
-def test_a_release_gets_a_rule_for_nil_that_other_terms_keep_where_there_is_no_data(
-    folder: Path, tiny_bert: str
-) -> None:
+def test_a_release_gets_a_rule_for_nil_that_other_terms_keep_anyway(folder: Path, tiny_bert: str) -> None:
     terms = folder / "many.tsv"
     # Of every second concept the terminology has the very phrase.
     known = phrases("held_out")[::10]

@@ -124,9 +124,7 @@ def test_without_a_validation_part_the_last_epoch_is_kept(tiny_bert: str, valid:
     assert [(e.scores, e.kept) for e in epochs] == [({}, False), ({}, False), ({}, True)]
 
 
-def test_training_without_a_known_or_without_a_wrong_term_is_refused(
-    tiny_bert: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_training_needs_a_known_and_a_wrong_term(tiny_bert: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.training.normalization.small_terms.GOLDS", [gold("x", "unknown")])
     with pytest.raises(UserError, match="both a sentence and a term"):
         trainee_of(tiny_bert, valid=[])

@@ -88,9 +88,7 @@ def test_what_differs_is_in_every_stage_unless_stages_are_given_too(folder: Path
         ("[settings\n", [], "is no recipe"),
     ],
 )
-def test_what_is_wrong_with_a_recipe_is_said_in_one_line(
-    folder: Path, text: str, given: list[str], said: str
-) -> None:
+def test_what_is_wrong_in_a_recipe_is_one_line(folder: Path, text: str, given: list[str], said: str) -> None:
     file = folder / "mine.toml"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(RecipeError) as refused:

@@ -57,9 +57,7 @@ def test_pairs_that_a_tagger_found_are_related_where_both_mentions_are_exact(sma
     assert not len(alone.unrelated)
 
 
-def test_drugs_in_sentences_without_an_event_are_not_learnt_and_those_of_training_known(
-    small: Encoder,
-) -> None:
+def test_drugs_in_sentences_without_events_are_not_learnt_and_those_learnt_known(small: Encoder) -> None:
     lexicon = DrugLexicon({"clozapine": "clozapine"})
     plain = GoldText("neg-1", "Clozapine was given.", ())
     (example,) = examples([plain], small, [lexicon])

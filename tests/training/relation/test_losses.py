@@ -82,9 +82,7 @@ def test_tags_that_are_told_apart_have_a_small_loss_and_lone_words_none() -> Non
 
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=6), st.integers(0, 100))
-def test_even_shares_use_all_there_is_and_differ_only_where_something_ran_out(
-    available: list[int], total: int
-) -> None:
+def test_even_shares_use_all_and_differ_only_where_one_ran_out(available: list[int], total: int) -> None:
     shares = even_share(available, total)
     assert sum(shares) == min(total, sum(available))
     assert all(0 <= s <= a for s, a in zip(shares, available, strict=True))

@@ -133,9 +133,7 @@ def test_a_run_with_the_teaching_corpus_learns_from_its_pairs_and_names_it(
     assert {t.id for t in taught if t.relations} <= set(model.support.pair_ids)
 
 
-def test_a_release_without_transitions_is_read_and_one_with_others_is_not(
-    entities: Release, tmp_path: Path
-) -> None:
+def test_a_release_without_transitions_is_read_one_with_not(entities: Release, tmp_path: Path) -> None:
     shutil.copytree(entities.path, tmp_path / "own")
     support = tmp_path / "own/support.safetensors"
     release = Release(tmp_path / "own", entities.manifest, entities.version)

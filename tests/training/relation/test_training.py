@@ -57,9 +57,7 @@ def test_clner_brings_words_of_a_tag_together(settings: Settings, texts: Corpus)
     assert all("embeddings" not in n and "pooler" not in n for n in names)
 
 
-def test_clner_keeps_the_mean_of_the_last_epochs_and_goes_on_from_its_own_weights(
-    settings: Settings, texts: Corpus
-) -> None:
+def test_clner_keeps_the_mean_and_goes_on_from_its_own_weights(settings: Settings, texts: Corpus) -> None:
     space = EntitySpace(replace(settings, average=2, epochs=3, heads=True), texts)
     ends = []
     for number in (1, 2, 3):
@@ -76,9 +74,7 @@ def test_clner_keeps_the_mean_of_the_last_epochs_and_goes_on_from_its_own_weight
     assert scored == space.scores()
 
 
-def test_a_killed_run_of_clner_has_the_mean_of_an_unbroken_one(
-    settings: Settings, texts: Corpus, tmp_path: Path
-) -> None:
+def test_a_killed_run_has_the_mean_of_a_whole_one(settings: Settings, texts: Corpus, tmp_path: Path) -> None:
     own = replace(settings, average=2, epochs=3)
     whole = TrainingLoop(EntitySpace(own, texts), asdict(own))
     whole.run()
@@ -101,9 +97,7 @@ def test_heads_have_losses_that_the_paper_has_not(settings: Settings, texts: Cor
     assert losses[1] > losses[0]
 
 
-def test_a_rate_falls_where_weights_are_averaged_and_else_a_run_ends_early(
-    settings: Settings, texts: Corpus
-) -> None:
+def test_rates_fall_for_averaged_weights_or_a_run_ends_early(settings: Settings, texts: Corpus) -> None:
     rates = []
     for average in (0, 2):
         space = EntitySpace(replace(settings, average=average, epochs=3), texts)
@@ -155,9 +149,7 @@ def test_what_the_frozen_half_gives_is_what_the_encoder_gives(settings: Settings
     assert np.allclose(found, space.nodes(space.train), atol=5e-2)
 
 
-def test_what_is_found_without_an_event_is_pushed_from_what_is_related(
-    settings: Settings, texts: Corpus
-) -> None:
+def test_what_is_found_without_events_is_pushed_from_related(settings: Settings, texts: Corpus) -> None:
     encoder = Encoder.load(settings.base)
     train, negative = examples(texts.train, encoder), examples(texts.negatives, encoder)
     assert all(e.gold.text.index(" was given") for e in negative)
@@ -192,9 +184,7 @@ def test_a_batch_without_a_relation_has_no_loss_that_is_no_number(settings: Sett
     assert float(space.loss([false], torch.Generator().manual_seed(1)).detach()) == 0.0
 
 
-def test_hard_negatives_keep_one_side_and_are_no_mention_of_the_other(
-    texts: Corpus, settings: Settings
-) -> None:
+def test_hard_negatives_keep_a_side_and_mention_no_other(texts: Corpus, settings: Settings) -> None:
     data = examples(texts.train, Encoder.load(settings.base))
     generator = torch.Generator().manual_seed(1)
     for e in data:
@@ -208,9 +198,7 @@ def test_hard_negatives_keep_one_side_and_are_no_mention_of_the_other(
             assert all(f == effect and w not in (drug, effect) and e.wrong[0, w] for w, f in row[5:])
 
 
-def test_a_support_without_negatives_has_two_wrong_pairs_of_each_relation(
-    texts: Corpus, settings: Settings
-) -> None:
+def test_without_negatives_each_relation_has_two_wrong_pairs(texts: Corpus, settings: Settings) -> None:
     data = examples(texts.train, Encoder.load(settings.base))
     drawn = with_wrong_pairs(data, 42)
     rows, related = pair_places(drawn)

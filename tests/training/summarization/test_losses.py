@@ -56,9 +56,7 @@ def test_a_summary_is_no_negative_of_its_own_question(bart: str) -> None:
     ("simple", "hard", "names"),
     [(1.0, 1.0, {"simple", "hard"}), (0.0, 1.0, {"hard"}), (1.0, 0.0, {"simple"}), (0.0, 0.0, set())],
 )
-def test_a_loss_whose_weight_is_zero_is_not_computed(
-    bart: str, simple: float, hard: float, names: set[str]
-) -> None:
+def test_a_loss_of_weight_0_is_not_computed(bart: str, simple: float, hard: float, names: set[str]) -> None:
     trainee = trainee_of(bart, simple=simple, hard=hard)
     losses = trainee.losses(PAIRS[:2])
     assert set(losses) == {"ce", *names}
@@ -66,9 +64,7 @@ def test_a_loss_whose_weight_is_zero_is_not_computed(
     assert all(bool(torch.isfinite(v)) for v in losses.values())
 
 
-def test_hard_negatives_are_the_questions_own_and_never_queued(
-    bart: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hard_negatives_are_a_questions_own_never_queued(bart: str, monkeypatch: pytest.MonkeyPatch) -> None:
     trainee = trainee_of(bart)
     seen: list[tuple[Tensor, Tensor]] = []
 

@@ -96,9 +96,7 @@ def test_decisions_become_marks(reviews: Path) -> None:
 
 
 @pytest.mark.parametrize("candidates", [False, True])
-def test_the_tagger_learns_the_texts_and_a_rejected_mention_is_no_label(
-    corpus: Path, reviews: Path, candidates: bool
-) -> None:
+def test_the_tagger_learns_texts_and_no_rejected_label(corpus: Path, reviews: Path, candidates: bool) -> None:
     found = read(corpus, Settings(heads=candidates), reviews)["reviewed"]
     labels = {t.id.removeprefix("reviewed-"): [m for m in t.mentions if m.label != DRUG] for t in found.train}
     ((start, end),) = spans("moved", "felt sick to my stomach")
@@ -116,9 +114,7 @@ def test_a_text_of_a_test_part_is_left_out(corpus: Path, tmp_path: Path) -> None
     assert [t.text for t in read(corpus, Settings(), path)["reviewed"].train] == ["another text"]
 
 
-def test_a_corrected_code_is_a_pair_unless_it_is_held_out(
-    corpus: Path, reviews: Path, tmp_path: Path
-) -> None:
+def test_a_corrected_code_is_a_pair_if_not_held_out(corpus: Path, reviews: Path, tmp_path: Path) -> None:
     data = write_corpus(tmp_path) / "data"
     codings = reviewed_codings(read_reviewed(reviews))
     pair = GoldCoding("felt sick to my stomach", TEXTS["moved"], "zoloft", ("Stomach upset",))
@@ -148,9 +144,7 @@ def test_a_run_is_not_continued_with_other_reviews(corpus: Path, reviews: Path, 
 
 
 @pytest.mark.slow
-def test_both_programs_train_with_a_file_of_reviews_and_name_it(
-    corpus: Path, reviews: Path, tmp_path: Path
-) -> None:
+def test_both_programs_train_with_reviews_and_name_them(corpus: Path, reviews: Path, tmp_path: Path) -> None:
     base = tiny.bert(tmp_path / "base")
     made("ner", data=corpus, output=tmp_path, base=base, epochs=2, batch=4, reviews=reviews)
     folder = write_corpus(tmp_path)

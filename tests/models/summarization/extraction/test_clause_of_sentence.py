@@ -79,9 +79,7 @@ STORY = " ".join(["my husband took it for years and felt well until last spring 
         (STORY, STORY[0].upper() + STORY[1:]),
     ],
 )
-def test_a_long_sentence_is_cut_to_a_clause_in_the_word_order_of_a_question(
-    sentence: str, answer: str
-) -> None:
+def test_a_long_sentence_is_cut_to_a_clause_in_a_questions_word_order(sentence: str, answer: str) -> None:
     assert shown(sentence) == answer
 
 

@@ -59,9 +59,7 @@ def shown(question: str, focus: Focus, *, only: bool = True) -> str:
         ("Zoloft or tea?", GOUT, "Gout: Zoloft or tea?"),
     ],
 )
-def test_the_focus_is_put_in_front_of_a_question_or_in_place_of_its_subject(
-    question: str, focus: Focus, answer: str
-) -> None:
+def test_a_focus_is_before_a_question_or_for_its_subject(question: str, focus: Focus, answer: str) -> None:
     assert shown(question, focus) == answer
 
 

@@ -75,9 +75,7 @@ def test_the_memory_of_a_container_counts(
     assert grades(local.check_memory()) == {"memory": "warn"}
 
 
-async def test_the_releases_that_a_worker_would_start_with_are_verified(
-    tiny: dict[str, Release], tmp_path: Path
-) -> None:
+async def test_the_releases_of_a_start_are_verified(tiny: dict[str, Release], tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     broken.mkdir()
     settings = Settings(
@@ -96,9 +94,7 @@ async def test_the_releases_that_a_worker_would_start_with_are_verified(
     assert loaded[0].found == f"bundled release {tiny['ner'].version} loads"
 
 
-def test_beside_a_broker_that_does_not_run_the_rest_is_checked_unless_a_setting_is_invalid(
-    pvstream: CommandLine,
-) -> None:
+def test_without_a_broker_the_rest_is_checked_unless_a_setting_is_invalid(pvstream: CommandLine) -> None:
     port = closed_port()
     pvstream.set("PV_BROKER", f"kafka://127.0.0.1:{port}")
     answer = pvstream("check", "--json")

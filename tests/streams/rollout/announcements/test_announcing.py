@@ -233,9 +233,7 @@ def run_without_broker(*arguments: object) -> Answer:
         pytest.param(["releases"], id="releases"),
     ],
 )
-def test_an_unavailable_broker_gives_a_one_line_error(
-    arguments: list[str], environment: pytest.MonkeyPatch
-) -> None:
+def test_an_absent_broker_gives_one_line_error(arguments: list[str], environment: pytest.MonkeyPatch) -> None:
     answer = run_without_broker(*arguments)
     assert answer.code == 1
     assert "KafkaConnectionError" in answer.error_line

@@ -148,9 +148,7 @@ async def test_announcements_are_read_from_the_first_on_and_again_after_an_error
     assert topic.stopped == topic.started
 
 
-async def test_refused_announcements_are_counted_once_each_and_change_nothing(
-    topic: FakeTopic, store: Store
-) -> None:
+async def test_refused_announcements_count_once_and_change_nothing(topic: FakeTopic, store: Store) -> None:
     def refused() -> float:
         return metrics.REGISTRY.get_sample_value("pv_announcements_refused_total") or 0.0
 

@@ -115,9 +115,7 @@ def test_an_old_announcement_that_is_sent_again_is_not_followed(restarted: bool,
 
 
 @pytest.mark.parametrize("restarted", [False, True])
-def test_the_same_announcement_is_followed_again_and_another_of_its_sequence_is_not(
-    restarted: bool, worker: Worker
-) -> None:
+def test_an_announcement_is_followed_again_but_none_of_its_sequence(restarted: bool, worker: Worker) -> None:
     worker.reads(signed(NEW))
     if restarted:
         worker.restart()
@@ -230,9 +228,7 @@ def test_the_sequence_of_another_key_has_nothing_to_do_with_it(worker: Worker, s
     assert apply_message(current, signed(OLD, STRANGER), other) == "ner"
 
 
-def test_without_a_key_no_signature_is_looked_at_and_an_unreadable_key_is_an_error(
-    tmp_path: Path, keys: Keys
-) -> None:
+def test_without_a_key_signatures_are_ignored_and_a_bad_key_is_an_error(tmp_path: Path, keys: Keys) -> None:
     current: dict[str, Announcement] = {}
     for message in (signed(NEW, STRANGER), signed(OLD), Message(b"ner", encode(NEW))):
         assert apply_message(current, message) == "ner"

@@ -59,9 +59,7 @@ def skipped() -> float:
     return metrics.REGISTRY.get_sample_value("pv_shadow_records_total", labels) or 0.0
 
 
-def test_records_beyond_the_queue_or_for_a_refused_candidate_are_counted_and_skipped(
-    settings: Settings,
-) -> None:
+def test_records_beyond_the_queue_or_of_a_refused_candidate_count_as_skipped(settings: Settings) -> None:
     shadow = Shadow(STAGE, NO_VERSION, 1.0, settings)
     before = skipped()
     for batch in range(MAX_WAITING_BATCHES + 3):

@@ -43,9 +43,7 @@ def test_published_shrunk_ratios(n: float, expected: float, numbers: tuple[float
 
 
 @given(mixtures, st.integers(0, 300), st.floats(1e-3, 1e3), st.sampled_from([0.05, 0.5, 0.95]))
-def test_a_quantile_has_its_share_of_the_posterior_below_it(
-    prior: Mixture, n: int, expected: float, p: float
-) -> None:
+def test_a_quantile_has_its_share_below_it(prior: Mixture, n: int, expected: float, p: float) -> None:
     pair = np.array([float(n)]), np.array([expected])
     found, q = prior.quantile(*pair, p)[0], prior.posterior_weight(*pair)[0]
     first = scipy.stats.gamma.cdf(found, prior.shape1 + n, scale=1 / (prior.rate1 + expected))
@@ -167,9 +165,7 @@ def parameters(prior: Mixture) -> tuple[float, ...]:
 
 @pytest.mark.parametrize("effects", [(), EFFECTS], ids=["no effect", "three effects"])
 @pytest.mark.parametrize("reports", [300, 916, 1600, 3000])
-def test_eb05_is_below_the_true_ratio_of_nineteen_pairs_in_twenty(
-    reports: int, effects: tuple[float, ...]
-) -> None:
+def test_eb05_is_below_the_true_ratio_of_19_in_20_pairs(reports: int, effects: tuple[float, ...]) -> None:
     covered: list[bool] = []
     for seed in SEEDS:
         table = small_table(reports, seed, effects)
@@ -192,9 +188,7 @@ def test_pairs_of_few_reports_have_wide_intervals_and_no_common_value(effects: t
 
 
 @pytest.mark.parametrize("effects", [(), EFFECTS], ids=["no effect", "three effects"])
-def test_a_fit_to_the_smallest_table_that_has_enough_pairs_ends_inside_of_its_bounds(
-    effects: tuple[float, ...],
-) -> None:
+def test_a_fit_to_the_smallest_table_with_pairs_ends_inside_its_bounds(effects: tuple[float, ...]) -> None:
     for seed in SEEDS:
         table = small_table(3000, seed, effects)
         found = fit(table.tables.counts.n, table.tables.counts.expected)

@@ -75,9 +75,7 @@ def test_published_information_components(
 
 
 @given(st.lists(st.tuples(st.integers(0, 500), st.floats(1e-4, 1e3)), min_size=1, max_size=20))
-def test_the_limits_of_the_information_component_are_quantiles_of_its_posterior(
-    pairs: list[tuple[int, float]],
-) -> None:
+def test_limits_of_the_information_component_are_its_quantiles(pairs: list[tuple[int, float]]) -> None:
     n, expected = np.array(pairs, float).T
     ic = information_component(n, expected)
     law = scipy.stats.gamma(n + 0.5, scale=1 / (expected + 0.5))
@@ -88,9 +86,7 @@ def test_the_limits_of_the_information_component_are_quantiles_of_its_posterior(
 
 
 @given(st.lists(cells, min_size=1, max_size=20))
-def test_ratios_are_finite_positive_and_inside_their_intervals(
-    tables: list[tuple[int, int, int, int]],
-) -> None:
+def test_ratios_are_finite_positive_inside_their_intervals(tables: list[tuple[int, int, int, int]]) -> None:
     counts = counts_of(tables)
     for ratio in (prr(counts), ror(counts)):
         assert np.isfinite([ratio.value, ratio.low, ratio.high]).all()

@@ -113,9 +113,7 @@ async def test_it_resumes_at_its_position_and_repeats_only_a_few_seconds() -> No
     assert [k for _, k, _ in second.sent] == [post_id(n) for n in range(49, 60)]
 
 
-async def test_a_cursor_that_the_server_clamps_is_a_gap_that_is_reported(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_a_cursor_that_the_server_clamps_is_a_reported_gap(caplog: pytest.LogCaptureFixture) -> None:
     world = World([Happening(kind="create", number=n, text=f"post {n}") for n in range(5)])
     before, delivery = sample("pv_source_gap_seconds_total"), KeptDelivery()
     async with Jetstream(world, kept=600.0) as server:

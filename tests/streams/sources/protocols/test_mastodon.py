@@ -51,9 +51,7 @@ def test_a_status_is_a_post_of_its_server_and_a_reblog_names_its_original() -> N
         ({"spoiler_text": "side effects"}, "text", "side effects\nAwake"),
     ],
 )
-def test_an_edit_says_so_and_a_warning_belongs_to_the_text(
-    fields: dict[str, Any], name: str, value: object
-) -> None:
+def test_an_edit_says_so_and_the_text_has_warnings(fields: dict[str, Any], name: str, value: object) -> None:
     (post,) = read(**fields).items
     assert getattr(post, name) == value
 

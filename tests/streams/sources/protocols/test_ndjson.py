@@ -21,9 +21,7 @@ from tests.streams.sources.json_lines import line, malformed, read_to_the_end
 from tests.streams.sources.kept import KeptDelivery, runner
 
 
-async def test_lines_become_reports_and_deletions_tombstones_also_with_other_names_and_values(
-    tmp_path: Path,
-) -> None:
+async def test_lines_become_reports_and_deletions_tombstones_by_any_field_names(tmp_path: Path) -> None:
     file = tmp_path / "posts.jsonl"
     file.write_bytes(line(1) + line(2) + b'{"id": "post-1", "deleted": true}\n' + line(1, text="again"))
     delivery = await read_to_the_end(file)
@@ -62,9 +60,7 @@ def test_a_read_that_comes_after_the_end_opens_no_file(tmp_path: Path) -> None:
     assert other.read_lines() == []
 
 
-async def test_drug_and_indication_of_a_review_are_read_from_the_fields_that_are_mapped(
-    tmp_path: Path,
-) -> None:
+async def test_drug_and_indication_of_a_review_are_read_from_fields_that_are_mapped(tmp_path: Path) -> None:
     file = tmp_path / "reviews.jsonl"
     names: list[Any] = ["Zoloft", ["Zoloft", "Wellbutrin"], 7, None]
     lines = (line(i, review={"medicine": name, "for": name}) for i, name in enumerate(names))

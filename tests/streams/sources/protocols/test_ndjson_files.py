@@ -33,9 +33,7 @@ async def test_a_file_that_grows_is_followed_and_half_a_line_is_waited_for(tmp_p
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
-async def test_the_last_line_of_a_file_may_lack_its_end_which_may_come_later(
-    tmp_path: Path, end: bytes
-) -> None:
+async def test_the_last_line_of_a_file_may_lack_its_end_until_later(tmp_path: Path, end: bytes) -> None:
     file, before = tmp_path / "posts.jsonl", malformed()
     file.write_bytes(line(1) + line(2).rstrip())
     first = await read_to_the_end(file)
@@ -117,9 +115,7 @@ def open_files(folder: Path) -> int:
     return sum(fd.resolve().is_relative_to(folder) for fd in Path("/proc/self/fd").iterdir())
 
 
-async def test_of_a_folder_what_is_deleted_leaves_the_disk_and_what_is_moved_away_is_read_to_its_end(
-    tmp_path: Path,
-) -> None:
+async def test_of_a_folder_what_is_deleted_is_let_go_and_what_is_moved_is_read(tmp_path: Path) -> None:
     folder, moved = tmp_path / "folder", tmp_path / "moved.jsonl"
     folder.mkdir()
     for number in (1, 2):
@@ -171,9 +167,7 @@ async def test_a_position_has_no_files_that_are_gone_and_no_more_than_fit_into_a
 
 
 @pytest.mark.parametrize("follow", [False, True])
-async def test_a_file_that_is_written_anew_in_its_place_is_read_from_its_beginning(
-    tmp_path: Path, follow: bool
-) -> None:
+async def test_a_file_that_is_written_anew_in_its_place_is_read_anew(tmp_path: Path, follow: bool) -> None:
     file = tmp_path / "posts.jsonl"
     file.write_bytes(line(1) + line(2))
     if not follow:
@@ -238,9 +232,7 @@ async def test_a_pipe_is_read_to_its_end() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_nothing_is_lost_where_lines_are_cut_files_rotate_and_the_reader_restarts(
-    tmp_path: Path, seed: int
-) -> None:
+async def test_nothing_is_lost_by_cut_lines_rotation_and_restarts(tmp_path: Path, seed: int) -> None:
     draw, file = random.Random(seed), tmp_path / "posts.jsonl"
     data = b"".join(line(n) if draw.random() > 0.05 else b'{"id": \n' + line(n) for n in range(300))
     file.touch()

@@ -142,9 +142,7 @@ async def test_the_pause_that_a_feed_asks_for_holds_while_it_is_unchanged_and_af
     assert feed.statuses == [304]
 
 
-async def test_the_position_of_a_large_feed_fits_into_a_message_and_no_entry_is_sent_twice(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_large_feeds_position_fits_no_entry_is_sent_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     largest = {f"{n:016x}": f"{n:016x}" for n in range(rss.MAX_KEPT)}
     assert len(orjson.dumps(largest)) < MAX_MESSAGE - 4096
     monkeypatch.setattr(rss, "MAX_KEPT", 100)
@@ -187,9 +185,7 @@ async def test_an_entry_whose_time_is_outside_of_the_calendar_is_sent_without_it
     assert "created_at" not in orjson.loads(delivery.sent[0][2] or b"")
 
 
-async def test_entities_of_a_feed_are_not_expanded_without_bound_and_no_file_is_read(
-    tmp_path: Path,
-) -> None:
+async def test_entities_of_a_feed_are_not_expanded_without_bound_nor_files_read(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("planted")
     bomb = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10 if n else "x" * 10}">' for n in range(12))

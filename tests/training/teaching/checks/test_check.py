@@ -152,9 +152,7 @@ def test_phrases_of_opposite_terms_may_be_alike(folder: Path) -> None:
     assert told(folder) == []
 
 
-def test_a_text_of_the_challenge_set_is_found_with_a_word_changed(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_text_of_the_challenge_set_is_found_changed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evaluation_texts, "IN_TREE", IN_TREE)
     text = max((json.loads(line)["text"] for line in CHALLENGE.read_text().splitlines()), key=len)
     add(folder, "posts/posts_2.txt", f"Well {text}")
@@ -175,9 +173,7 @@ def test_a_text_of_the_challenge_set_is_found_with_a_word_changed(
         ("rows.tsv", "text\tcode\n{}\t1"),
     ],
 )
-def test_every_file_of_the_data_folder_is_compared(
-    folder: Path, tmp_path: Path, name: str, content: str
-) -> None:
+def test_all_files_of_the_folder_are_compared(folder: Path, tmp_path: Path, name: str, content: str) -> None:
     copied = "third night on zoloft and was awake til dawn counting cracks"
     if name.endswith("conll"):
         content = "\n".join(f"{word}\tO" for word in copied.split())
