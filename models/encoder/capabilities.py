@@ -4,15 +4,12 @@ configuration, all else is observed on a few pieces.
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 
 from models.encoder.base_files import base_digest, resolve_base
 from models.encoder.model import Encoder
-from models.encoder.split.layer_split import SplitEncoder, UpperLayers
 from models.encoder.split.layers import Layers
 
 WORDS = ["the", "drug", "caused", "pain"]
@@ -24,10 +21,8 @@ class Need:
 
     pieces: int = 128
     """that are read at once, special tokens included"""
-    below: int | None = None
-    """layers below a split, 0: half of them; None: no split there"""
-    above: int | None = None
-    """layers above a split; None: no split there"""
+    is_split: bool = False
+    """whether some layers are trained apart from those below them"""
     encoder_decoder: bool = False
     """whether an encoder-decoder will do as well"""
 
@@ -88,23 +83,10 @@ def _cannot_read(encoder: Encoder) -> str:
 
 def _cannot_be_split(encoder: Encoder, need: Need) -> str:
     """Why the layers cannot be frozen or split as needed."""
-    if need.below is None and need.above is None:
+    if not need.is_split:
         return ""
     try:
-        layers = Layers(encoder.model)
-        if need.below is not None:
-            return _split_changes(encoder, need.below or layers.number // 2)
-        return _split_changes(encoder, layers.number - need.above) if need.above is not None else ""
+        Layers(encoder.model)
     except ValueError as error:
         return str(error)
-
-
-def _split_changes(encoder: Encoder, below: int) -> str:
-    """Whether lower and upper layers one after the other give other vectors than the whole encoder."""
-    with torch.no_grad():
-        encoded = SplitEncoder(encoder, below).encode([WORDS])
-        copied: Any = copy.deepcopy(encoder.model)
-        upper = UpperLayers(Encoder(copied, encoder.tokenizer, encoder.max_pieces), below)
-        (found,) = upper.word_vectors_above(encoded)
-    same = torch.allclose(found, encoded[0].vectors, atol=1e-4, rtol=1e-3)
-    return "" if same else f"its layers give other vectors when they are split after layer {below}"
+    return ""

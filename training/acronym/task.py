@@ -20,7 +20,7 @@ def check(settings: Settings) -> None:
             raise typer.BadParameter(f"corpora: {name!r} is none of {', '.join((WRITTEN, *CORPORA))}")
     if settings.names == ("casi",) and not settings.is_paper:
         raise typer.BadParameter("corpora: softmax does not learn from casi alone, which makes prototypes")
-    check_base(settings.base, Need(pieces=settings.pieces, above=settings.layers))
+    check_base(settings.base, Need(pieces=settings.pieces, is_split=True))
 
 
 TASK = Task(Settings, check, make, refresh=refreshed)

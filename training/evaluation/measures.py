@@ -4,13 +4,13 @@ sums of counts, which are computed from the drawn rows themselves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from models.scores import Counts, Measure, Spans, divide_or_zero, f1_of, span_counts
+from models.scores import Counts, Measure, Spans, f1_of, span_counts
 
 
 class F1(NamedTuple):
@@ -41,22 +41,6 @@ class RecordMeasure(Measure):
         return np.concatenate([self.value(counts[np.repeat(rows, w.astype(np.intp))]) for w in weights])
 
 
-@dataclass(frozen=True, slots=True)
-class WeightedMeasure(RecordMeasure):
-    """The same of many draws at once: `weighted` maps the records' counts and how often each draw has each
-    record (draws, records) to scores (draws,).
-    """
-
-    weighted: Callable[[Counts, Counts], Counts]
-
-    def of_draws(self, counts: Counts, weights: Counts) -> Counts:
-        return self.weighted(counts, weights)
-
-
-def _weighted(name: str, definition: str, weighted: Callable[[Counts, Counts], Counts]) -> Measure:
-    return WeightedMeasure(name, definition, lambda rows: weighted(rows, np.ones((1, len(rows)))), weighted)
-
-
 def macro_f1(name: str, definition: str, triples: Sequence[int]) -> Measure:
     """The mean of the F1 of each triple of columns, see `micro_f1`; a triple of zeros counts as 0."""
     first = np.array(triples)
@@ -75,15 +59,14 @@ def spearman(
     """
     one, other = columns
 
-    def value(counts: Counts, weights: Counts) -> Counts:
-        if only is not None:
-            kept = counts[:, only[0]] == only[1]
-            counts, weights = counts[kept], weights[:, kept]
-        a, b = (_ranks(counts[:, column], weights) for column in (one, other))
-        squares = (weights * a * a).sum(1) * (weights * b * b).sum(1)
-        return divide_or_zero((weights * a * b).sum(1), np.sqrt(squares))
+    def value(counts: Counts) -> Counts:
+        from scipy.stats import spearmanr  # noqa: PLC0415  a second to import
 
-    return _weighted(name, definition, value)
+        rows = counts if only is None else counts[counts[:, only[0]] == only[1]]
+        varies = len(rows) > 0 and bool(np.ptp(rows[:, list(columns)], axis=0).all())
+        return np.array([spearmanr(rows[:, one], rows[:, other]).statistic if varies else 0.0])
+
+    return RecordMeasure(name, definition, value)
 
 
 def accuracy_at(name: str, definition: str, columns: tuple[int, int, int], coverage: float) -> Measure:
@@ -92,17 +75,13 @@ def accuracy_at(name: str, definition: str, columns: tuple[int, int, int], cover
     """
     right, confidence, counted = columns
 
-    def value(counts: Counts, weights: Counts) -> Counts:
-        order = np.argsort(-counts[:, confidence], kind="stable")
-        order = order[counts[order, counted] > 0]
-        drawn = weights[:, order]
-        records = drawn.sum(1)
-        first = np.minimum(np.maximum(1, np.rint(coverage * records)), records)
-        # Of each record as many as fit after those before it.
-        taken = np.clip(first[:, None] - (drawn.cumsum(1) - drawn), 0, drawn)
-        return divide_or_zero(taken @ counts[order, right], first)
+    def value(counts: Counts) -> Counts:
+        rows = counts[counts[:, counted] > 0]
+        order = np.argsort(-rows[:, confidence], kind="stable")
+        first = min(max(1, round(coverage * len(rows))), len(rows))
+        return np.array([rows[order[:first], right].mean() if first else 0.0])
 
-    return _weighted(name, definition, value)
+    return RecordMeasure(name, definition, value)
 
 
 def f1(true_positives: int, predicted: int, gold: int) -> F1:
@@ -119,15 +98,3 @@ def strict_spans(predicted: Sequence[Spans], gold: Sequence[Spans], labels: Iter
     by_label = {label: f1(*row) for label, row in zip(ordered, sums.tolist(), strict=True)}
     macro = sum(s.f1 for s in by_label.values()) / len(ordered)
     return SpanScores(f1(*sums.sum(0).tolist()), macro, by_label)
-
-
-def _ranks(values: Counts, weights: Counts) -> Counts:
-    """(draws, records): in each draw the records' ranks minus their mean; equal values have the mean of their
-    ranks.
-    """
-    _, index, sizes = np.unique(values, return_inverse=True, return_counts=True)
-    sorted_weights = weights[:, np.argsort(index, kind="stable")]
-    counts = np.add.reduceat(sorted_weights, sizes.cumsum() - sizes, axis=1)
-    ranks: Counts = (counts.cumsum(1) - (counts - 1) / 2)[:, index]
-    ranks -= (weights.sum(1, keepdims=True) + 1) / 2
-    return ranks

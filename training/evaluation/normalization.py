@@ -76,7 +76,7 @@ def measure(model: Any, corpus: Corpus | removed_terms.Removed) -> Result:
     if isinstance(corpus, removed_terms.Removed):
         return removed_terms.measure(model, corpus)
     if corpus.records and isinstance(corpus.records[0], end_to_end.Sentence):
-        return end_to_end.measure(model, corpus.data, corpus.records, _trained(corpus, model.terms))
+        return end_to_end.measure(model, corpus.data, corpus.records)
     queries = [query(g) for g in corpus.records]
     started = time.perf_counter()
     found = model.predict(queries)

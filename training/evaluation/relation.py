@@ -35,17 +35,17 @@ SEED = 42
 Place = tuple[int, int]
 Linked = set[tuple[Place, Place]]
 NEGATIVES = "ADE corpus negatives of a fifth of the abstracts, never trained on"
-#: Columns: triples of DRUG, ADE, mentions by boundary, relations strict, by boundary, as the authors count
-#: and given the entities; then false relations, false effects, sentences without an event and with one.
-_ENTITY, _STRICT, _BOUNDARY, _AUTHORS, _GIVEN = 6, 9, 12, 15, 18
-_FALSE, _EFFECTS, _NEGATIVE, _POSITIVE, _COLUMNS = 21, 22, 23, 24, 25
+#: Columns: triples of DRUG, ADE, relations strict, as the authors count and given the entities; then false
+#: relations, false effects, sentences without an event and with one.
+_STRICT, _AUTHORS, _GIVEN = 6, 9, 12
+_FALSE, _EFFECTS, _NEGATIVE, _POSITIVE, _COLUMNS = 15, 16, 17, 18, 19
 #: The corpus' number of sentences without an adverse event for each sentence with one.
 PROPORTION = 16695 / 4272
 _ONE_TYPE = "macro F1 over the types of relation, of which the corpus has one, so that micro is the same"
 
 
 def _corpus_f1(sums: Counts) -> Counts:
-    right, found, gold = sums[:, _STRICT:_BOUNDARY].T
+    right, found, gold = sums[:, _STRICT:_AUTHORS].T
     false = PROPORTION * sums[:, _POSITIVE] * divide_or_zero(sums[:, _FALSE], sums[:, _NEGATIVE])
     return f1_of(right, found + false, gold)
 
@@ -59,13 +59,11 @@ MEASURES = (
     ),
     macro_f1("ner_strict_macro_f1", "exact boundaries and label; macro F1 over DRUG, ADE", [0, 3]),
     micro_f1("ner_strict_micro_f1", "exact boundaries and label; micro F1 over DRUG, ADE", [0, 3]),
-    micro_f1("ner_boundary_f1", "exact boundaries, whatever the label; micro F1", [_ENTITY]),
     macro_f1(
         "re_strict_macro_f1",
         f"both mentions exact in boundaries and labels, every gold relation counts; {_ONE_TYPE}",
         [_STRICT],
     ),
-    micro_f1("re_boundary_f1", "both mentions exact in boundaries, of any label; micro F1", [_BOUNDARY]),
     micro_f1(
         "re_strict_f1_authors",
         "as the code of CLDR counts: strict, but a gold relation that the space of relations affirms is "
@@ -91,10 +89,8 @@ EVERY_PAIR = "link every pair of predicted mentions"
 BASELINES = {
     "ner_strict_macro_f1": DICTIONARY,
     "ner_strict_micro_f1": DICTIONARY,
-    "ner_boundary_f1": DICTIONARY,
     PRIMARY: EVERY_PAIR,
     "re_strict_macro_f1": EVERY_PAIR,
-    "re_boundary_f1": EVERY_PAIR,
     "re_strict_f1_authors": EVERY_PAIR,
     "re_given_f1": "link every pair of gold mentions",
     "false_relations_per_1000": EVERY_PAIR,
@@ -271,12 +267,10 @@ def _counts(
     """
     n = len(corpus.test)
     counts = np.zeros((len(corpus.records), _COLUMNS))
-    counts[:n, :_ENTITY] = span_counts(spans, gold_spans(corpus.test), LABELS)
-    for row, text, own, (found, given) in zip(counts[:n], corpus.test, spans, linked, strict=True):
+    counts[:n, :_STRICT] = span_counts(spans, gold_spans(corpus.test), LABELS)
+    for row, text, (found, given) in zip(counts[:n], corpus.test, linked, strict=True):
         gold = gold_relations(text)
-        row[_ENTITY:_STRICT] = _triple({(s, e) for s, e, _ in own}, {span_of(m) for m in text.mentions})
-        row[_STRICT:_BOUNDARY] = _triple(found, gold)
-        row[_BOUNDARY:_AUTHORS] = _triple({frozenset(r) for r in found}, {frozenset(r) for r in gold})
+        row[_STRICT:_AUTHORS] = _triple(found, gold)
         row[_AUTHORS:_GIVEN] = authors_triple(found, given, gold)
         row[_GIVEN:_FALSE] = _triple(given, gold)
     counts[n:, _FALSE : _EFFECTS + 1] = np.array(false).reshape(-1, 2)

@@ -19,7 +19,7 @@ def check(settings: Settings) -> None:
     """
     if settings.split not in SPLITS:
         raise typer.BadParameter(f"no split {settings.split!r} of the ADE corpus")
-    check_base(settings.base, Need(below=None if settings.objective == "clner" else 0))
+    check_base(settings.base, Need(is_split=settings.objective != "clner"))
 
 
 def train(settings: Settings, place: Place) -> Release:

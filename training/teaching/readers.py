@@ -28,20 +28,12 @@ AFFIRMED: dict[str, tuple[str | None, ...]] = {
 }
 
 
-def marked_texts(kind: Kind, part: Part, folder: Path = FOLDER) -> Sequence[tuple[str, MarkedText]]:
-    """Posts or clinical sentences with their ids and all their marks, flagged ones too. The corpus itself is
-    read once in a process.
-    """
-    return _own_marked_texts(kind, part) if folder == FOLDER else _marked_texts(kind, part, folder)
-
-
-def _marked_texts(kind: Kind, part: Part, folder: Path) -> Sequence[tuple[str, MarkedText]]:
-    return tuple((line.id, batches.marked(line)) for line in batches.lines(kind, part, folder))
-
-
 @cache
-def _own_marked_texts(kind: Kind, part: Part) -> Sequence[tuple[str, MarkedText]]:
-    return _marked_texts(kind, part, FOLDER)
+def marked_texts(kind: Kind, part: Part, folder: Path = FOLDER) -> Sequence[tuple[str, MarkedText]]:
+    """Posts or clinical sentences with their ids and all their marks, flagged ones too. A folder is read once
+    in a process.
+    """
+    return tuple((line.id, batches.marked(line)) for line in batches.lines(kind, part, folder))
 
 
 def own_event(marked: MarkedText) -> bool:
@@ -102,21 +94,13 @@ def questions(part: Part, folder: Path = FOLDER) -> list[tuple[str, Question]]:
     return [(line.id, batches.question(line)) for line in batches.lines("questions", part, folder)]
 
 
-def phrases(part: Part, folder: Path = FOLDER) -> list[GoldCoding]:
-    """Lay phrases with their preferred term; the sentence is the phrase itself. The corpus itself is read
-    once in a process.
+@cache
+def phrases(part: Part, folder: Path = FOLDER) -> Sequence[GoldCoding]:
+    """Lay phrases with their preferred term; the sentence is the phrase itself. A folder is read once in a
+    process.
     """
-    return list(_own_phrases(part) if folder == FOLDER else _phrases(part, folder))
-
-
-def _phrases(part: Part, folder: Path) -> Sequence[GoldCoding]:
     found = (batches.phrase(line) for line in batches.lines("phrases", part, folder))
     return tuple(GoldCoding(p.phrase, p.phrase, "", (p.pt,)) for p in found)
-
-
-@cache
-def _own_phrases(part: Part) -> Sequence[GoldCoding]:
-    return _phrases(part, FOLDER)
 
 
 def acronym_contexts(part: Part, folder: Path = FOLDER) -> list[AcronymContext]:
@@ -129,21 +113,12 @@ def idioms(part: Part, folder: Path = FOLDER) -> list[Idiom]:
     return [batches.idiom(line) for line in batches.lines("idioms", part, folder)]
 
 
-def codings(kind: Kind, part: Part, folder: Path = FOLDER) -> list[GoldCoding]:
+@cache
+def codings(kind: Kind, part: Part, folder: Path = FOLDER) -> Sequence[GoldCoding]:
     """The marks with a preferred term, flagged ones too, in their sentences; `drug` is the first one that the
     mark is due to, as written, in lower case, or empty.
     """
-    return list(_own_codings(kind, part) if folder == FOLDER else _codings(kind, part, folder))
-
-
-def _codings(kind: Kind, part: Part, folder: Path) -> Sequence[GoldCoding]:
-    texts = marked_texts(kind, part, folder)
-    return tuple(coding for _, marked in texts for coding in coded_marks(marked))
-
-
-@cache
-def _own_codings(kind: Kind, part: Part) -> Sequence[GoldCoding]:
-    return _codings(kind, part, FOLDER)
+    return tuple(coding for _, marked in marked_texts(kind, part, folder) for coding in coded_marks(marked))
 
 
 def coded_marks(marked: MarkedText) -> list[GoldCoding]:

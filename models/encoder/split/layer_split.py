@@ -77,26 +77,6 @@ class SplitEncoder(Encoder):
                 yield batch, hidden, caught.pop()
 
 
-class LowerLayers(Encoder):
-    """The layers up to number `below` of an encoder, whose model is changed in place: those above are
-    removed. The hidden states of `forward` are those of layer `below`.
-    """
-
-    def __init__(self, encoder: Encoder, below: int) -> None:
-        super().__init__(encoder.model, encoder.tokenizer, encoder.max_pieces)
-        self._layers, self._below = Layers(self.model), below
-        self._whole = below == self._layers.number
-        self._layers.end_after(below, self._layers.stand_in(self.probe()))
-
-    def forward(self, sequences: Sequence[Sequence[int]]) -> Tensor:
-        # A norm after the last layer belongs to the layers above the split.
-        if self._whole:
-            return super().forward(sequences)
-        with self._layers.states_after(self._below) as caught:
-            super().forward(sequences)
-        return caught[0].float()
-
-
 class UpperLayers(Encoder):
     """The layers above the first `below` of an encoder. A model of transformers is changed in place: its
     lower layers are removed.

@@ -85,14 +85,6 @@ class Layers:
             for i in range(number):
                 self.modules[i] = beginning
 
-    def end_after(self, number: int, end: StandIn) -> None:
-        """Removes all layers but the first, in place; `end` returns its input."""
-        if self.shared:
-            self._repeat(number)
-        else:
-            for i in range(number, self.number):
-                self.modules[i] = end
-
     def stand_in(self, input_ids: Tensor) -> StandIn:
         """For a layer of this model: whether layers return their hidden states in a tuple is observed in one
         forward pass over `input_ids`.

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from models.encoder.model import Encoder
-from models.encoder.split.layer_split import EncodedSentence, LowerLayers, SplitEncoder, UpperLayers
+from models.encoder.split.layer_split import EncodedSentence, SplitEncoder, UpperLayers
 from models.encoder.split.layers import Layers
 from tests.models.tiny_families import FAMILIES
 
@@ -31,18 +31,6 @@ def test_lower_then_upper_layers_equal_the_whole_encoder(family: str, tmp_path: 
     for expected, own, upper in zip(whole, encoded, above, strict=True):
         assert torch.equal(expected, own.vectors)
         assert torch.equal(expected, upper)
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_lower_layers_alone_return_the_states_at_the_split(family: str, tmp_path: Path) -> None:
-    encoder = Encoder.load(FAMILIES[family](tmp_path), max_pieces=32)
-    (pieces,) = encoder.split([["the", "drug"]])
-    (split,) = SplitEncoder(encoder, 1).encode([["the", "drug"]])
-    for below, expected in ((1, split.split_states[0]), (2, encoder.forward([pieces.pieces])[0])):
-        copied = Encoder(copy.deepcopy(encoder.model), encoder.tokenizer, encoder.max_pieces)
-        (found,) = LowerLayers(copied, below).forward([pieces.pieces])
-        length = len(pieces.pieces) + 2
-        assert torch.equal(found[:length], expected[:length])
 
 
 def test_a_model_in_16_bits_can_be_split(tiny_bert: str, tmp_path: Path) -> None:

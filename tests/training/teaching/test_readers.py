@@ -83,7 +83,7 @@ def test_acronyms_questions_phrases_codings_and_idioms_are_read(folder: Path) ->
     assert acronym_contexts("held_out", folder) == []
     ((id_, question),) = questions("train", folder)
     assert (id_, question.question, question.summary) == ("teaching-questions_1-1", "Is it so?", "So?")
-    assert phrases("train", folder) == [GoldCoding("lying awake", "lying awake", "", ("Insomnia",))]
+    assert phrases("train", folder) == (GoldCoding("lying awake", "lying awake", "", ("Insomnia",)),)
     first, second = codings("posts", "train", folder)
     text = "Zoloft gave me no sleep and zaps, my mum a rash"
     assert first == GoldCoding("no sleep", text, "zoloft", ("Insomnia",))
@@ -134,9 +134,6 @@ def test_a_share_is_a_part_of_a_larger_one_and_no_name_changes_its_part() -> Non
     quarter, half = sample(texts, 0.25, 7), sample(texts, 0.5, 7)
     assert (len(quarter), half[:10]) == (10, quarter)
     assert (sample(texts, 0.0, 7), len(sample(texts, 1.0, 7))) == ([], 40)
-    first = phrases("held_out")
-    first.clear()
-    assert len(phrases("held_out")) > 100
     kept = [name for name in (f"posts_{i}.txt" for i in range(2000)) if held_out(name)]
     assert 150 < len(kept) < 250
     assert [held_out(name) for name in (TRAIN, HELD_OUT)] == [False, True]

@@ -23,13 +23,8 @@ DATA = (
     "PsyTAR, held-out sentences without an unmapped effect that are not among the training sentences of the "
     "bundled tagger"
 )
-#: Columns: right, predicted and gold pairs of sentence and preferred term; then the same for preferred terms
-#: that do not occur in training.
+#: Columns: right, predicted and gold pairs of sentence and preferred term.
 _RIGHT, _PREDICTED, _GOLD = range(3)
-_UNSEEN = 3
-
-
-UNSEEN = "preferred terms that training never has, predicted or gold,"
 
 
 class Sentence(NamedTuple):
@@ -53,12 +48,8 @@ def read(data: Path, test: Sequence[GoldCoding]) -> list[Sentence]:
     ]
 
 
-def measure(
-    model: Any, data: str, sentences: Sequence[Sentence], trained: Set[str], tagger: Any = None
-) -> Result:
-    """Evaluates tagger and coder together. `trained`: the preferred terms that occur in training; `tagger`:
-    by default the bundled one.
-    """
+def measure(model: Any, data: str, sentences: Sequence[Sentence], tagger: Any = None) -> Result:
+    """Evaluates tagger and coder together. `tagger`: by default the bundled one."""
     started = time.perf_counter()
     found = (tagger or bundled_tagger()).predict([s.text for s in sentences])
     effects = [[m for m in mentions if m.label == ADE] for mentions in found]
@@ -70,7 +61,7 @@ def measure(
     bare = [replace(q, text=q.surface, start=0, end=len(q.surface)) for q in queries]
     by_term = pts_by_term(model.terms)
     counts, baseline = (
-        _counts(sentences, _by_place(places, answers, len(sentences)), by_term, trained)
+        _counts(sentences, _by_place(places, answers, len(sentences)), by_term)
         for answers in (codings, model.mention_only().predict(bare))
     )
     definition = (
@@ -82,11 +73,6 @@ def measure(
         micro_f1("f1", f"micro F1 of {definition}", (_RIGHT,)),
         ratio("precision", f"precision of {definition}", (_RIGHT, _PREDICTED)),
         ratio("recall", f"recall of {definition}", (_RIGHT, _GOLD)),
-        micro_f1("f1_unseen", f"micro F1 over {UNSEEN} of {definition}", (_UNSEEN,)),
-        ratio(
-            "precision_unseen", f"precision over {UNSEEN} of {definition}", (_UNSEEN, _UNSEEN + _PREDICTED)
-        ),
-        ratio("recall_unseen", f"recall over {UNSEEN} of {definition}", (_UNSEEN, _UNSEEN + _GOLD)),
     )
     alone = "the same tagger and coder, each mention coded without its sentence and without phrases"
     return Result(counts, baseline, measures, dict.fromkeys((m.name for m in measures), alone), seconds)
@@ -108,19 +94,11 @@ def _by_place(places: Sequence[int], codings: Sequence[Coding], n: int) -> list[
     return found
 
 
-def _counts(
-    sentences: Sequence[Sentence],
-    found: Sequence[set[str]],
-    by_term: dict[str, set[str]],
-    trained: Set[str],
-) -> Counts:
-    counts = np.zeros((len(sentences), 6))
+def _counts(sentences: Sequence[Sentence], found: Sequence[set[str]], by_term: dict[str, set[str]]) -> Counts:
+    counts = np.zeros((len(sentences), 3))
     for row, sentence, pts in zip(counts, sentences, found, strict=True):
-        known = [frozenset(right_terms(g, by_term)) for g in sentence.golds]
-        gold = {k or frozenset(g.terms) for k, g in zip(known, sentence.golds, strict=True)}
-        unseen = {k for k in known if k and not k & trained}
-        for first, wanted, given in ((0, gold, pts), (_UNSEEN, unseen, pts - trained)):
-            row[first : first + 3] = matched_terms(wanted, given), len(given), len(wanted)
+        gold = {frozenset(right_terms(g, by_term) or g.terms) for g in sentence.golds}
+        row[:] = matched_terms(gold, pts), len(pts), len(gold)
     return counts
 
 
