@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -9,9 +10,9 @@ import numpy as np
 
 from models.drugs.uses import bundled_uses
 from streams.records import Limits, Signal, WatchState, WindowStatistics
-from streams.signals.live import LiveStatistics
 from streams.signals.population import WINDOWS, Pair, Population, count, without_language
-from streams.signals.statistics.criteria import CRITERIA, Statistics, discoveries
+from streams.signals.statistics.criteria import CRITERIA, Statistics, discoveries, evaluate
+from streams.signals.statistics.fitting import prior_of
 from streams.signals.statistics.maxsprt import ALPHA
 from streams.signals.statistics.mixture import Mixture
 from streams.signals.statistics.ratios import Interval
@@ -71,23 +72,27 @@ class Outcome:
     windows: dict[str, Window]
     signals: list[Signal]
     changed: frozenset[Pair]
-    """Pairs of which the number of reports is not that of the computation before; after a fit all pairs."""
+    """Pairs of which the number of reports is not that of the computation before; of the first one all."""
     without_language: int = 0
     """Unique reports that are left out because the population is of one language and they state none."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The statistics of all pairs of a window, with their places."""
+
+    places: dict[Pair, int]
+    statistics: Statistics
+    prior_is_fitted: bool
+
+
 class Surveillance:
-    """Computes everything the first time and after `refit`, else the pairs whose counts changed."""
+    """Computes the signals, and which pairs have not the number of reports that they had the time before."""
 
     def __init__(self, database: Database, options: Options) -> None:
         self.database = database
         self._options = options
-        self._live: dict[str, LiveStatistics] = {}
-        self._fit_is_due = False
-
-    def refit(self) -> None:
-        """Has the next computation refit the priors of all windows, and compute every pair."""
-        self._fit_is_due = True
+        self._before: dict[str, dict[Pair, float]] = {}
 
     def compute(self, now: datetime) -> Outcome:
         """Counts the reports up to now. Deletions between two of its queries would leave a pair with more
@@ -97,32 +102,27 @@ class Surveillance:
             return self._compute(now)
 
     def _compute(self, now: datetime) -> Outcome:
-        windows, changed = {}, set[Pair]()
+        windows, found, changed = {}, {}, set[Pair]()
         for name in WINDOWS:
             population = self._options.population.within(name, now)
             tables = count(self.database, population, stratified=self._options.stratified)
-            if name in self._live:
-                changed.update(self._live[name].adopt(tables))
-            else:
-                self._live[name] = LiveStatistics(tables)
-                changed.update(tables.pairs)
-            live = self._live[name]
-            if self._fit_is_due:
-                live.refit()
-                changed.update(tables.pairs)
-            windows[name] = Window(tables.reports, len(tables.pairs), live.prior, live.is_fitted)
-        self._fit_is_due = False
+            prior, is_fitted = prior_of(tables.counts)
+            places = {pair: i for i, pair in enumerate(tables.pairs)}
+            found[name] = _Found(places, evaluate(tables.counts, prior), is_fitted)
+            windows[name] = Window(tables.reports, len(tables.pairs), prior, is_fitted)
+            reports = dict(zip(tables.pairs, tables.counts.n.tolist(), strict=True))
+            changed |= {pair for pair, _ in reports.items() ^ self._before.get(name, {}).items()}
+            self._before[name] = reports
         left_out = without_language(self.database, self._options.population.within("all", now))
-        return Outcome(now, self._options, windows, self._signals(now), frozenset(changed), left_out)
+        return Outcome(now, self._options, windows, self._signals(found, now), frozenset(changed), left_out)
 
-    def _signals(self, now: datetime) -> list[Signal]:
-        whole = self._live["all"]
-        enough = whole.statistics().counts.n >= max(1, self._options.least)
-        listed = [pair for pair, is_enough in zip(whole.pairs, enough, strict=True) if is_enough]
+    def _signals(self, found: Mapping[str, _Found], now: datetime) -> list[Signal]:
+        n = found["all"].statistics.counts.n
+        listed = [pair for pair, i in found["all"].places.items() if n[i] >= self._options.least]
         if not listed:
             return []
         watched = watch(self.database, self._options.population, listed, now, self._options.alpha)
-        by_window = {name: self._records(name, listed) for name in WINDOWS}
+        by_window = {name: self._records(found[name], listed) for name in WINDOWS}
         signals = [
             Signal(
                 drug=pair[0], term=pair[1], level=self._options.population.level, computed_at=now,
@@ -136,21 +136,20 @@ class Surveillance:
             signals = [s for s in signals if wanted in s.windows["all"].criteria]
         return sorted(signals, key=lambda s: (-s.windows["all"].ic.low, s.key))
 
-    def _records(self, window: str, listed: list[Pair]) -> dict[Pair, WindowStatistics]:
-        live = self._live[window]
-        n = live.statistics().counts.n
-        reported = [pair for pair, count in zip(live.pairs, n, strict=True) if count > 0]
-        present = {pair: i for i, pair in enumerate(reported)}
-        pairs = [pair for pair in listed if pair in present]
-        found = live.statistics(pairs)
-        flags = {name: criterion(found) for name, criterion in CRITERIA.items()}
+    def _records(self, found: _Found, listed: Sequence[Pair]) -> dict[Pair, WindowStatistics]:
+        flags = {name: criterion(found.statistics) for name, criterion in CRITERIA.items()}
         if self._options.fdr is not None:
             # Over all pairs of the window, not only those that are listed.
-            everything = discoveries(live.statistics(reported).counts, self._options.fdr)
-            flags[FDR] = everything[[present[pair] for pair in pairs]]
+            flags[FDR] = discoveries(found.statistics.counts, self._options.fdr)
+        places = {pair: found.places[pair] for pair in listed if pair in found.places}
         return {
-            pair: _record(found, i, tuple(name for name, met in flags.items() if met[i]), live.is_fitted)
-            for i, pair in enumerate(pairs)
+            pair: _record(
+                found.statistics,
+                i,
+                tuple(name for name, met in flags.items() if met[i]),
+                found.prior_is_fitted,
+            )
+            for pair, i in places.items()
         }
 
 

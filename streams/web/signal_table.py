@@ -17,8 +17,6 @@ from streams.web.store_queries import StoreQueries, rows
 
 #: Age in seconds from which a request has the signals computed again.
 FRESH_SECONDS = 60.0
-#: Seconds from one fit of the priors, with which every pair is computed, to the next.
-REFIT_SECONDS = 3600.0
 SHOWN = 100
 #: The order where none is chosen; it depends on no prior.
 SORT = "ic025"
@@ -62,9 +60,7 @@ class Signals:
         """`queries` must not be shared: a computation takes seconds, and other queries would wait for it."""
         self._queries = queries
         self._lock = asyncio.Lock()
-        self._surveillance: Surveillance | None = None
         self._computed_at = 0.0
-        self._fitted_at = time.monotonic()
         self._renewal: asyncio.Task[None] | None = None
         self._outcome: Outcome | None = None
         self.organ_classes: dict[str, str] = {}
@@ -102,13 +98,7 @@ class Signals:
         self.organ_classes = {
             row["pt"]: row["soc"] for row in rows(database, "SELECT DISTINCT pt, soc FROM pairs")
         }
-        if self._surveillance is None:
-            self._surveillance = Surveillance(database, Options())
-        elif time.monotonic() - self._fitted_at > REFIT_SECONDS:
-            self._surveillance.refit()
-            self._fitted_at = time.monotonic()
-        self._surveillance.database = database
-        return self._surveillance.compute(datetime.now(UTC))
+        return Surveillance(database, Options()).compute(datetime.now(UTC))
 
     def select(self, outcome: Outcome, chosen: SignalFilter) -> list[tuple[Signal, WindowStatistics]]:
         """The signals that pass the filter, sorted, with their statistics in the window."""

@@ -29,6 +29,8 @@ app = typer.Typer()
 LEVELS = ("pt", "soc")
 #: Seconds until the next attempt where the database or the broker is away, with --every.
 RETRY_SECONDS = 10.0
+#: Seconds after which --every --publish writes also the pairs whose number of reports is as before.
+WHOLE_SECONDS = 3600.0
 LEVEL = Annotated[str, typer.Option(help="pt: preferred terms; soc: system organ classes")]
 UNTIL = Annotated[str | None, typer.Option(help="ISO 8601 time at which all windows end; by default now")]
 SOURCE = Annotated[str | None, typer.Option(help="only reports of this input topic")]
@@ -55,9 +57,6 @@ EVERY = Annotated[
         min=0, max=MOST_SECONDS, help="compute again after this many seconds, until Ctrl-C; 0: once"
     ),
 ]
-REFIT = Annotated[
-    float, typer.Option(min=0, max=MOST_SECONDS, help="seconds between two fits of the prior, with --every")
-]
 
 
 @app.command(rich_help_panel=RESULTS, epilog=example("signals --criterion ic025 --html signals.html"))
@@ -77,7 +76,6 @@ def signals(
     json: JSON = None,
     publish: PUBLISH = False,
     every: EVERY = 0,
-    refit: REFIT = 3600,
 ) -> None:
     """Computes disproportionality and the weekly watch from the database of PV_DATABASE.
 
@@ -100,7 +98,7 @@ def signals(
         run.wait_for_broker()
     run.once(outputs)
     if every:
-        run.repeat(outputs, every, refit)
+        run.repeat(outputs, every)
 
 
 def _check(level: str, source: str | None, criterion: str | None, fdr: float | None) -> None:
@@ -136,7 +134,7 @@ class _Run:
         self._options = options
         self._until = until
         self._surveillance: Any = None
-        self._fitted_at = time.monotonic()
+        self._began = 0.0
         self._published: set[str] | None = None
 
     def wait_for_broker(self) -> None:
@@ -146,14 +144,14 @@ class _Run:
 
         asyncio.run(BrokerWatch(self.settings).until_answered(partial(require, self.settings, (SIGNALS,))))
 
-    def repeat(self, outputs: _Outputs, every: float, refit_after: float) -> None:
+    def repeat(self, outputs: _Outputs, every: float) -> None:
         was_done = True
         while True:
             time.sleep(every if was_done else min(every, RETRY_SECONDS))
-            was_done = self.again(outputs, refit_after)
+            was_done = self.again(outputs)
 
-    def again(self, outputs: _Outputs, refit_after: float) -> bool:
-        """Does what `once` does; returns whether it could. If not, the next time computes and publishes
+    def again(self, outputs: _Outputs) -> bool:
+        """Does what `once` does; returns whether it could. If not, the next time publishes
         everything, since what was found to have changed may not have been written.
         """
         from aiokafka.errors import KafkaError
@@ -162,7 +160,7 @@ class _Run:
         from streams.topics import TopicsError
 
         try:
-            self.once(outputs, refit_after)
+            self.once(outputs)
             return True
         except (DatabaseError, KafkaError, TopicsError, TimeoutError) as error:
             message = redact(str(error)) or type(error).__name__
@@ -170,16 +168,12 @@ class _Run:
             self._surveillance, self._published = None, None
             return False
 
-    def once(self, outputs: _Outputs, refit_after: float = 0) -> None:
+    def once(self, outputs: _Outputs) -> None:
         from streams.signals.surveillance import Surveillance
 
         with reading(self.settings) as database:
-            if self._surveillance is None:
-                self._surveillance = Surveillance(database, self._options)
-                self._fitted_at = time.monotonic()
-            elif time.monotonic() - self._fitted_at > refit_after:
-                self._surveillance.refit()
-                self._fitted_at = time.monotonic()
+            if self._surveillance is None or time.monotonic() - self._began > WHOLE_SECONDS:
+                self._surveillance, self._began = Surveillance(database, self._options), time.monotonic()
             self._surveillance.database = database
             outcome = self._surveillance.compute(self._until or datetime.now(UTC))
             releases = _releases(database) if outputs.html else []

@@ -15,12 +15,11 @@ import scipy
 from scipy.special import expit, logit
 
 from streams.signals.statistics.mixture import Mixture, rows_by_count
-from streams.signals.statistics.ratios import Floats
+from streams.signals.statistics.ratios import Counts, Floats
 
 #: DuMouchel and Pregibon (2001) start from this prior.
 DEFAULT = Mixture(0.2, 0.1, 2.0, 4.0, 1 / 3)
-#: Places to start from, also where there is an earlier fit: the likelihood may have several maxima, and the
-#: one of few pairs may lie where it is flat for many.
+#: Places to start from: the likelihood may have several maxima.
 STARTS = (DEFAULT, Mixture(2.0, 2.0, 0.5, 0.1, 0.9), Mixture(0.5, 0.5, 5.0, 5.0, 0.5))
 #: Points that a count may have; more are squashed into so many.
 POINTS = 200
@@ -64,9 +63,17 @@ def squash(n: Floats, expected: Floats, points: int = POINTS) -> Squashed:
     return Squashed(np.concatenate(counts), np.concatenate(means), np.concatenate(weights))
 
 
-def fit(n: Floats, expected: Floats, start: Mixture | None = None) -> Mixture:
+def prior_of(counts: Counts) -> tuple[Mixture, bool]:
+    """The prior that fits these pairs, or the published one if they are too few, and whether it is fitted."""
+    try:
+        return fit(counts.n, counts.expected), True
+    except NotEnoughPairs:
+        return DEFAULT, False
+
+
+def fit(n: Floats, expected: Floats) -> Mixture:
     """The prior of greatest density, where pairs without a report are not known (counts are truncated at 1).
-    `start` is an earlier fit, one more place to start from. Raises NotEnoughPairs.
+    Raises NotEnoughPairs.
     """
     repeated = int((n >= REPEATED).sum())
     if len(n) < LEAST_PAIRS or repeated < LEAST_REPEATED:
@@ -80,7 +87,7 @@ def fit(n: Floats, expected: Floats, start: Mixture | None = None) -> Mixture:
         scipy.optimize.minimize(
             _cost, np.clip(_coordinates(first), low, high), (data,), method="L-BFGS-B", bounds=BOUNDS
         )
-        for first in (*STARTS, *((start,) if start else ()))
+        for first in STARTS
     ]
     return _mixture(min(fits, key=lambda found: float(found.fun)).x)
 

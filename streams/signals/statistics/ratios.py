@@ -42,11 +42,6 @@ class Counts:
         b, c = self.drug - self.n, self.term - self.n
         return self.n, b, c, self.total - self.n - b - c
 
-    def take(self, rows: NDArray[np.intp]) -> Counts:
-        """The counts of some pairs."""
-        stratified = None if self.stratified is None else self.stratified[rows]
-        return Counts(self.n[rows], self.drug[rows], self.term[rows], self.total[rows], stratified)
-
 
 def counts_of(cells: Iterable[tuple[float, float, float, float]]) -> Counts:
     """Counts from the cells a, b, c, d of 2x2 tables."""

@@ -152,7 +152,6 @@ evaluate posts --limit MANY -> less than or equal to 1000000000
 query SELECT --limit MANY -> less than or equal to 1000000000
 signals --show MANY -> less than or equal to 1000000000
 signals --every 1e300 -> less than or equal to 31622400
-signals --refit 1e300 -> less than or equal to 31622400
 status --patience 1e300 -> less than or equal to 31622400
 source rss --every 1e300 -> less than or equal to 31622400
 """,

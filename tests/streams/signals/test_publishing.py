@@ -57,15 +57,15 @@ def test_a_database_or_a_broker_that_is_away_is_waited_for_and_no_change_is_lost
         run.once(outputs)
         fill(days_before("sertraline", "paroxetine"))
         path.rename(tmp_path / "away")
-        assert not run.again(outputs, 3600.0)
+        assert not run.again(outputs)
         (tmp_path / "away").rename(path)
-        assert run.again(outputs, 3600.0)
+        assert run.again(outputs)
         published = asyncio.run(published_keys(settings, "pt"))
         assert published == {"sertraline|Nausea", "paroxetine|Nausea"}
         fill(days_before("sertraline", "paroxetine", "duloxetine"))
-    assert not run.again(outputs, 3600.0), "the broker has ended"
+    assert not run.again(outputs), "the broker has ended"
     with EmbeddedBroker() as broker:
         run.settings = Settings(broker=f"kafka://{broker.bootstrap}", database=database_path)
         asyncio.run(topics.create(run.settings))
-        assert run.again(outputs, 3600.0)
+        assert run.again(outputs)
         assert "duloxetine|Nausea" in asyncio.run(published_keys(run.settings, "pt"))

@@ -10,11 +10,10 @@ import scipy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.signals.live import LiveStatistics
 from streams.signals.population import Tables
 from streams.signals.statistics import mixture
-from streams.signals.statistics.criteria import Flags, Statistics
-from streams.signals.statistics.fitting import DEFAULT, NotEnoughPairs, Squashed, cost, fit, squash
+from streams.signals.statistics.criteria import Flags, Statistics, evaluate
+from streams.signals.statistics.fitting import DEFAULT, NotEnoughPairs, Squashed, cost, fit, prior_of, squash
 from streams.signals.statistics.mixture import Mixture
 from streams.signals.statistics.ratios import Counts, Floats
 
@@ -91,13 +90,11 @@ def test_the_fit_recovers_the_prior_of_truncated_counts() -> None:
     assert np.median(np.abs(ours / theirs - 1)) < 0.02
 
 
-def test_a_fit_is_no_worse_than_the_prior_that_made_the_data_nor_than_its_start() -> None:
+def test_a_fit_is_no_worse_than_the_prior_that_made_the_data() -> None:
     n, expected = drawn(PUBLISHED, 20_000, 2)
     data = squash(n, expected)
     found = fit(n, expected)
-    again = fit(n, expected, found)
     assert cost(found, data) <= cost(PUBLISHED, data) < cost(DEFAULT, data)
-    assert cost(again, data) <= cost(found, data) + 1e-9
 
 
 def test_squashing_keeps_the_number_of_pairs_and_hardly_changes_the_likelihood() -> None:
@@ -154,9 +151,10 @@ def small_table(reports: int, seed: int, effects: tuple[float, ...]) -> Drawn:
     return Drawn(Tables(pairs, counts, reports), true, is_planted[rows])
 
 
-def statistics(table: Drawn) -> tuple[LiveStatistics, Statistics]:
-    live = LiveStatistics(table.tables)
-    return live, live.statistics(table.tables.pairs)
+def statistics(table: Drawn) -> tuple[Mixture, bool, Statistics]:
+    """The prior, whether it is fitted, and what it makes of all pairs."""
+    prior, is_fitted = prior_of(table.tables.counts)
+    return prior, is_fitted, evaluate(table.tables.counts, prior)
 
 
 def parameters(prior: Mixture) -> tuple[float, ...]:
@@ -169,11 +167,11 @@ def test_eb05_is_below_the_true_ratio_of_19_in_20_pairs(reports: int, effects: t
     covered: list[bool] = []
     for seed in SEEDS:
         table = small_table(reports, seed, effects)
-        live, found = statistics(table)
+        prior, _, found = statistics(table)
         below = found.ebgm.low <= table.ratio
         assert below.mean() >= 0.95 and below[table.has_effect].all()
         covered += below[found.counts.n >= LISTED].tolist()
-        assert max(parameters(live.prior)) < 50
+        assert max(parameters(prior)) < 50
     # Of the pairs that are listed alone, which are those with the most reports by chance.
     assert np.mean(covered) >= 0.94
 
@@ -181,7 +179,7 @@ def test_eb05_is_below_the_true_ratio_of_19_in_20_pairs(reports: int, effects: t
 @pytest.mark.parametrize("effects", [(), EFFECTS], ids=["no effect", "three effects"])
 def test_pairs_of_few_reports_have_wide_intervals_and_no_common_value(effects: tuple[float, ...]) -> None:
     for seed in SEEDS:
-        _, found = statistics(small_table(916, seed, effects))
+        _, _, found = statistics(small_table(916, seed, effects))
         listed = found.counts.n == LISTED
         assert (found.ebgm.high[listed] > 2 * found.ebgm.low[listed]).all()
         assert (found.ebgm.value < 134).all()
@@ -201,20 +199,19 @@ def test_an_effect_is_found_in_a_table_of_three_thousand_reports() -> None:
     lows = []
     for seed in SEEDS:
         table = small_table(3000, seed, EFFECTS)
-        live, found = statistics(table)
-        assert live.is_fitted
+        _, is_fitted, found = statistics(table)
+        assert is_fitted
         lows += found.ebgm.low[table.has_effect & (table.ratio > EFFECTS[1])].tolist()
         assert (found.ebgm.low >= 2)[~table.has_effect].sum() <= 1
     assert np.median(lows) >= 2
 
 
 def test_a_table_of_few_reports_gets_the_published_prior() -> None:
-    live, _ = statistics(small_table(916, 1, ()))
-    assert not live.is_fitted and live.prior == DEFAULT
+    prior, is_fitted, _ = statistics(small_table(916, 1, ()))
+    assert not is_fitted and prior == DEFAULT
 
 
 def test_more_pairs_alone_are_not_enough_for_a_fit() -> None:
     pairs = 5000
     counts = Counts(np.ones(pairs), np.full(pairs, 50.0), np.full(pairs, 20.0), np.full(pairs, 1000.0))
-    live = LiveStatistics(Tables([(f"d{i}", f"t{i}") for i in range(pairs)], counts, 1000))
-    assert not live.is_fitted and live.prior == DEFAULT
+    assert prior_of(counts) == (DEFAULT, False)
