@@ -32,7 +32,7 @@ def group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_the_processors_are_those_of_the_quota_of_any_group_around_this_process(group: Path) -> None:
+def test_processors_and_memory_are_those_of_any_group_around_this_process(group: Path) -> None:
     assert processors() == CORES
     (group / "cpu.max").write_text("max 100000\n")
     assert processors() == CORES
@@ -40,9 +40,6 @@ def test_the_processors_are_those_of_the_quota_of_any_group_around_this_process(
     assert processors() == 4
     (group / "cpu.max").write_text("20000 100000\n")
     assert processors() == 1
-
-
-def test_the_memory_is_at_most_that_of_the_container(group: Path) -> None:
     whole = memory()
     (group / "memory.max").write_text("max\n")
     assert memory() == whole

@@ -184,14 +184,12 @@ async def test_events_that_are_gone_do_not_hide_the_last_one_that_waits(brokered
 
 async def test_a_drug_in_words_of_the_report_stays_where_only_a_flag_is_corrected(brokered: Page) -> None:
     drugs = {"r3": "calcium, vitamin d", "r4": "white\r\npills", "r5": "aspirin, lithium"}
-    worded = [one for one in reports() if one.id in drugs]
-    fill(
-        Path(brokered.settings.database),
-        [
-            replace(one, events=(replace(one.events[0], drugs=(drugs[one.id],)),), generations={"ner": 1})
-            for one in worded
-        ],
-    )
+    worded = [
+        replace(one, events=(replace(one.events[0], drugs=(drugs[one.id],)),), generations={"ner": 1})
+        for one in reports()
+        if one.id in drugs
+    ]
+    fill(Path(brokered.settings.database), worded)
     async with reviewers(brokered) as (ann, *_):
         for id_ in ("r5", "r4", "r3"):
             html = await ann.html("uncertainty")

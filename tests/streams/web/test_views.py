@@ -58,11 +58,8 @@ async def test_style_script_and_icon_have_their_types_and_nothing_else_is_served
     async with stored.served() as browser:
         client = browser()
         assert STATIC.keys() == {path.name for path in (HERE / "static").iterdir()}
-        for name, kind in (
-            ("style.css", "text/css"),
-            ("page.js", "text/javascript"),
-            ("icon.svg", "image/svg+xml"),
-        ):
+        kinds = {"style.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
+        for name, kind in kinds.items():
             answer = await client.get(f"/static/{name}")
             assert (answer.status, answer.content_type) == (200, kind)
             assert await answer.read() == (HERE / "static" / name).read_bytes()
@@ -74,9 +71,8 @@ async def test_style_script_and_icon_have_their_types_and_nothing_else_is_served
 async def test_a_query_is_shown_as_text_and_cannot_change_the_question(stored: Page) -> None:
     async with stored.served() as browser:
         client = browser()
-        html = await (
-            await client.get("/signals", params={"drug": HOSTILE, "sort": "'", "window": "x"})
-        ).text()
+        answer = await client.get("/signals", params={"drug": HOSTILE, "sort": "'", "window": "x"})
+        html = await answer.text()
         assert "alert(1)" in html and "<script>alert" not in html
         answer = await client.get("/pair", params={"drug": "x' OR '1'='1", "term": "Nausea"})
         assert "No report has this pair." in await answer.text()
@@ -212,17 +208,14 @@ async def produce(settings: Settings, record: CodedReport) -> None:
             await asyncio.sleep(0.1)
 
 
-def test_overlapping_mentions_are_cut_at_every_boundary() -> None:
+def test_overlapping_mentions_are_cut_at_every_boundary_and_thousands_at_once() -> None:
     outer = {"start": 0, "end": 6, "label": "ADE", "generic": None}
     inner = {"start": 2, "end": 4, "label": "DRUG", "generic": "lithium"}
     found = pieces("abcdefgh", [outer, inner, {"start": 7, "end": 99, "label": "ADE", "generic": None}], [])
     assert [(p["text"], p["label"], p["notes"]) for p in found] == [
         ("ab", "ade", []), ("cd", "drug", ["lithium"]), ("ef", "ade", ["ade"]), ("gh", None, []),
     ]  # fmt: skip
-
-
-def test_a_text_of_thousands_of_mentions_is_cut_at_once() -> None:
-    """A message may have so many, and live reports are cut in the event loop; comparing all takes seconds."""
+    # A message may have so many, and live reports are cut in the event loop; comparing all takes seconds.
     mentions = [
         {"start": i, "end": i + 9, "label": "DRUG", "generic": "ibuprofen"} for i in range(0, 70_000, 10)
     ]

@@ -36,7 +36,7 @@ def published() -> tuple[list[str], Counts]:
     return sorted(pairs), Counts(*np.array(list(columns), float).T)
 
 
-def test_the_toy_table_of_openebgm() -> None:
+def test_the_toy_table_of_openebgm_and_a_published_two_by_two_table() -> None:
     names, counts = published()
     assert names == ["A1", "A2", "B1", "B2", "C1"]
     np.testing.assert_array_equal(counts.n, [5, 4, 3, 4, 1])
@@ -45,9 +45,6 @@ def test_the_toy_table_of_openebgm() -> None:
     )
     np.testing.assert_allclose(counts.n / counts.expected, [1.05, 0.94, 0.81, 1.21, 1.89], atol=0.005)
     np.testing.assert_allclose(prr(counts).value, [1.11, 0.89, 0.71, 1.43, 2.00], atol=0.005)
-
-
-def test_a_published_two_by_two_table() -> None:
     counts = counts_of([(28, 942, 17, 31435)])
     assert np.ravel([getattr(prr(counts), name) for name in ("value", "low", "high")]) == pytest.approx(
         [53.405458, 29.332013, 97.236523], abs=2e-6
@@ -136,15 +133,12 @@ def test_false_discoveries_are_controlled_as_by_scipy(p: list[float], rate: floa
     assert ((rejected == (adjusted <= rate)) | near).all()
 
 
-def test_of_independent_pairs_hardly_any_is_a_discovery() -> None:
+def test_of_independent_pairs_hardly_any_and_of_none_nothing_is_a_discovery() -> None:
     rng = np.random.default_rng(5)
     tables = [(rng.poisson(5), 995, 495, 98_505) for _ in range(400)]
     assert discoveries(counts_of(tables), 0.05).sum() <= 2
     planted = discoveries(counts_of([*tables, (60, 940, 440, 98_560)]), 0.05)
     assert planted[-1]
-
-
-def test_nothing_is_rejected_of_nothing() -> None:
     assert benjamini_hochberg(np.empty(0), 0.05).tolist() == pytest.approx([])
 
 
@@ -153,8 +147,12 @@ def test_published_critical_values(limit: float, value: float) -> None:
     assert critical_value(limit) == pytest.approx(value, abs=1e-6)
 
 
-def test_published_power() -> None:
+def test_published_power_lower_values_for_later_signals_and_no_ratio_without_an_excess() -> None:
     assert power(10, 2.0) == pytest.approx(0.6850634, abs=1e-7)
+    values = [critical_value(10, least=least) for least in (1, 3, 6)]
+    assert values == sorted(values, reverse=True)
+    ratio = log_likelihood_ratio(np.array([0.0, 3.0, 5.0]), np.array([2.0, 3.0, 2.0]))
+    assert ratio[:2].tolist() == [0, 0] and ratio[2] == pytest.approx(5 * np.log(2.5) - 3)
 
 
 @pytest.mark.parametrize(("least", "risk"), [(1, 1.0), (3, 1.0), (3, 2.5)])
@@ -166,13 +164,3 @@ def test_simulated_counts_signal_as_often_as_computed(least: int, risk: float) -
     ratio = log_likelihood_ratio(np.broadcast_to(number, arrivals.shape), arrivals)
     signalled = ((ratio >= value) & (arrivals <= limit) & (number >= least)).any(axis=1).mean()
     assert signalled == pytest.approx(signal_probability(value, limit, risk, least), abs=0.01)
-
-
-def test_more_reports_before_a_signal_need_a_lower_value() -> None:
-    values = [critical_value(10, least=least) for least in (1, 3, 6)]
-    assert values == sorted(values, reverse=True)
-
-
-def test_no_excess_has_no_ratio() -> None:
-    ratio = log_likelihood_ratio(np.array([0.0, 3.0, 5.0]), np.array([2.0, 3.0, 2.0]))
-    assert ratio[:2].tolist() == [0, 0] and ratio[2] == pytest.approx(5 * np.log(2.5) - 3)
