@@ -103,8 +103,6 @@ TRIPLETS = "He et al. 2024, a multilingual base"
 DICTIONARY = "longest match of the training mentions"
 EVERY_PAIR = "link every pair of predicted mentions"
 FOLDS = "ADE corpus, the papers' 10 folds"
-#: The recipe before the bundled one, which was trained on five folds only.
-UNTAUGHT = f"{FOLDS}, trained without written sentences"
 TAUGHT = "ADE corpus, folds 1 to 5 of the papers' 10"
 NOT_PUBLIC = "no, its data (SMM4H 2023) is not public"
 
@@ -176,46 +174,6 @@ HEADLINES: tuple[Row, ...] = (
         "idiom", "SemEval-2022 task 2B dev, English, 521 idiom pairs", "Spearman's rho",
         "idiom", "spearman_idiom", "the base model, not trained",
         "0.560", TRIPLETS, "no, dev here, test there; 496 of the pairs have an expression of training",
-    ),
-)  # fmt: skip
-
-#: Further published figures, and the score of ours that is nearest to each.
-FURTHER: tuple[Row, ...] = (
-    Row(
-        "relation", TAUGHT, "drugs and effects, strict macro F1",
-        "relation_ade_folds_taught", "ner_strict_macro_f1", DICTIONARY,
-        "0.883", CLDR, "in part, five of the folds, and tags are decoded together here, word by word there",
-    ),
-    Row(
-        "relation", TAUGHT, "relations, counted as the authors of CLDR do",
-        "relation_ade_folds_taught", "re_strict_f1_authors", EVERY_PAIR,
-        "0.800", CLDR, "in part, five of the same folds; a relation with a wrong mention is not also a miss",
-    ),
-    Row(
-        "relation", UNTAUGHT, "relations, counted as the authors of CLDR do",
-        "relation_ade_folds", "re_strict_f1_authors", EVERY_PAIR,
-        "0.800", CLDR, "yes, the same folds and counting: a relation with a wrong mention is not also a miss",
-    ),
-    Row(
-        "relation", f"{UNTAUGHT}, with sentences without an event in the corpus' proportion",
-        "strict relation F1",
-        "relation_ade_folds", "re_corpus_f1", EVERY_PAIR,
-        "not given", CLDR, "no, papers leave out the sentences without an event",
-    ),
-    Row(
-        "relation", UNTAUGHT, "mentions given, relation F1",
-        "relation_ade_folds", "re_given_f1", "link every pair of gold mentions",
-        "0.865", CLDR, "in part, pairs of gold mentions here and any two words of the sentence there",
-    ),
-    Row(
-        "relation", "ADE corpus, fold 1, 427 sentences", "the right graph among nine (CLGS, Table 2)",
-        "relation_tables", "similarity_check", "chance",
-        "0.912", CLDR, "in part, one fold, and the wrong graphs are drawn anew",
-    ),
-    Row(
-        "idiom", "SemEval-2022 task 2B dev, English, 400 STS pairs", "Spearman's rho",
-        "idiom", "spearman_sts", "the base model, not trained",
-        "0.759", TRIPLETS, "in part, before training their base has 0.838 over three languages",
     ),
 )  # fmt: skip
 

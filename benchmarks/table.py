@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.headline import FURTHER, HEADLINES, table
+from benchmarks.headline import HEADLINES, table
 from training.common.program_help import run_program
 
 ROOT = Path(__file__).parent
@@ -34,14 +34,11 @@ The manifests of the bundled releases have all their scores, and `benchmarks/res
 measurement. Programs and results of questions that are answered are in the history:
 [contributing.md](../docs/contributing.md#record-a-result) names the commit.
 """
-FURTHER_HEADING = """\
-## Further published figures
-"""
 
 
 def text() -> str:
     """RESULTS.md as it should be."""
-    lines = [INTRODUCTION, *table(HEADLINES), "", FURTHER_HEADING, *table(FURTHER), "", LIMITS]
+    lines = [INTRODUCTION, *table(HEADLINES), "", LIMITS]
     return "\n".join(lines).rstrip() + "\n"
 
 
