@@ -14,12 +14,10 @@ from training.relation.settings import Settings
 
 
 def check(settings: Settings) -> None:
-    """Raises typer.BadParameter for a split that is none, and for a base that cannot be split where that is
-    needed.
-    """
+    """Raises typer.BadParameter for a split that is none, and for a base that cannot be split."""
     if settings.split not in SPLITS:
         raise typer.BadParameter(f"no split {settings.split!r} of the ADE corpus")
-    check_base(settings.base, Need(is_split=settings.objective != "clner"))
+    check_base(settings.base, Need(is_split=True))
 
 
 def train(settings: Settings, place: Place) -> Release:

@@ -21,7 +21,7 @@ def upper_of(encoder: Encoder) -> UpperLayers:
     return UpperLayers(Encoder(copy.deepcopy(encoder.model), encoder.tokenizer, encoder.max_pieces), 1)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", [family for family in FAMILIES if family != "albert"])
 def test_lower_then_upper_layers_equal_the_whole_encoder(family: str, tmp_path: Path) -> None:
     encoder = Encoder.load(FAMILIES[family](tmp_path), max_pieces=32)
     whole = encoder.word_vectors(SENTENCES)
