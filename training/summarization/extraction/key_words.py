@@ -33,8 +33,8 @@ class _Words(NamedTuple):
 
 
 def with_key_words(read: Sequence[Message], pairs: Sequence[Pair]) -> Read:
-    """The messages of these pairs with key words by cross-validation. Raises ValueError without a word that a
-    short question has.
+    """The messages of these pairs with key words by cross-validation. Raises ValueError where the
+    short questions have no word, or all words, of their messages.
     """
     own = [_words(m, p) for m, p in zip(read, pairs, strict=True)]
     dimension = read[0].sums.shape[1] if read else 0
@@ -58,13 +58,13 @@ def _words(message: Message, pair: Pair) -> _Words:
 
 def _fit(words: Sequence[_Words]) -> Tensor:
     """(features,): the weights for features that are not standardised; the last feature is a constant 1."""
-    if not any(w.targets.any() for w in words):
-        raise ValueError("key words: too few short questions have a word of their message to learn from")
+    x = torch.cat([w.features for w in words]).double().numpy()[:, :-1]
+    y = torch.cat([w.targets for w in words]).numpy()
+    if y.min() == y.max():
+        raise ValueError("key words: too few short questions have a word of their message, or lack one")
     from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]  # noqa: PLC0415
     from sklearn.preprocessing import StandardScaler  # type: ignore[import-untyped]  # noqa: PLC0415
 
-    x = torch.cat([w.features for w in words]).double().numpy()[:, :-1]
-    y = torch.cat([w.targets for w in words]).numpy()
     scaler = StandardScaler().fit(x)
     found = LogisticRegression(C=PENALTY, max_iter=200).fit(scaler.transform(x), y)
     weights = found.coef_[0] / scaler.scale_

@@ -56,7 +56,7 @@ def test_what_is_in_the_written_questions_is_learnt_and_holds_for_another(extrac
 
 
 def test_texts_without_a_choice_or_a_word_of_their_message_are_refused(mini: Encoder) -> None:
-    pairs = [Pair(str(i), f"Is Zoloft {i} safe?", "Is Zoloft safe?") for i in range(2)]
+    pairs = [Pair(str(i), f"Is Zoloft {i} safe daily?", "Is Zoloft safe?") for i in range(2)]
     read = with_key_words(messages(mini, LEXICONS, [p.question for p in pairs]), pairs)
     with pytest.raises(ValueError, match="two candidates"):
         train(mini, LEXICONS.drugs, pairs, read)
