@@ -9,18 +9,24 @@ latter is not looked at before a decision is made.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from benchmarks.machine import print_and_write, provenance
+from models.types import Stated
+from streams.library import load
+from streams.records import CodedEvent, CodedReport, Report
 from streams.rollout.opening import load_release
 from streams.settings import Settings
 from training.common.marked_reviews import Part, read_marked
 from training.common.program_help import run_program
-from training.evaluation.alarms import DEFINITIONS, Post, alarm_curve, event_scores
+from training.evaluation.alarms import DEFINITIONS, Post, alarm_curve, event_row, event_scores
 
+#: Reports that go through the pipeline together.
+BATCH = 64
 TWEETS, NATURAL = "tweets/twimed_dev.jsonl", "tweets/diego_dev.jsonl"
 
 
@@ -47,7 +53,30 @@ def natural_posts(lines: str) -> list[Post]:
 def review_posts(part: Part, data: Path) -> list[Post]:
     """The fields of marked reviews that are not empty."""
     found = read_marked(part, data)
-    return [Post(r.text, tuple(r.events), bool(r.events)) for r in found if r.text.strip()]
+    stated = [Stated((r.drug,) if r.drug else (), r.condition or None) for r in found]
+    rows = zip(found, stated, strict=True)
+    return [Post(r.text, tuple(r.events), bool(r.events), s) for r, s in rows if r.text.strip()]
+
+
+def pipeline_events(posts_: Sequence[Post], settings: Settings) -> list[list[tuple[int, int]]]:
+    """The spans of the events that the whole pipeline reports as the writer's, with what is stated."""
+    annotator = load("posts", settings=settings)
+    reports = [
+        Report(id=str(i), text=p.text, drug=p.stated.drugs, indication=p.stated.indication)
+        for i, p in enumerate(posts_)
+    ]
+    spans = []
+    for start in range(0, len(reports), BATCH):
+        for record in annotator.predict(reports[start : start + BATCH]):
+            assert isinstance(record, CodedReport)
+            events = [record.mentions[e.mention] for e in record.events if is_own(e)]
+            spans.append([(m.start, m.end) for m in events])
+    return spans
+
+
+def is_own(event: CodedEvent) -> bool:
+    """Whether an event is stated of the writer."""
+    return not (event.negated or event.hypothetical or event.other_experiencer)
 
 
 SETS = {
@@ -64,6 +93,9 @@ def main(
     release: Annotated[
         Path | None, typer.Option(exists=True, help="a NER release; by default the bundled one")
     ] = None,
+    pipeline: Annotated[
+        bool, typer.Option(help="whole pipeline too, with the judge and the releases that PV_ settings name")
+    ] = False,
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
 ) -> None:
     if texts not in SETS:
@@ -73,6 +105,9 @@ def main(
     model: Any = loaded.model
     figures = {"release": loaded.version, "set": texts} | alarm_curve(model, chosen)
     figures |= {"events": event_scores(model, chosen)}
+    if pipeline:
+        settings = Settings() if release is None else Settings(releases={"ner": release})
+        figures |= {"pipeline": event_row(chosen, pipeline_events(chosen, settings))}
     print_and_write(figures | {"definitions": DEFINITIONS} | provenance("alarms"), result)
 
 

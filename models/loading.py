@@ -225,7 +225,7 @@ def model_class(task: str) -> Any:
         case "idiom":
             from models.idiom.model import IdiomModel as Class  # type: ignore[assignment]  # noqa: PLC0415
         case "judge":
-            from models.judge.model import JudgeModel as Class  # type: ignore[assignment]  # noqa: PLC0415
+            from models.ner.judge import JudgeModel as Class  # type: ignore[assignment]  # noqa: PLC0415
         case _:
             raise ReleaseError(f"no model for the task {task!r}")
     return Class

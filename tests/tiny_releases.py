@@ -7,7 +7,6 @@ releases that ship.
 
 from __future__ import annotations
 
-import hashlib
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,7 +18,6 @@ from safetensors.torch import save_file
 from models.encoder.base_files import base_digest
 from models.encoder.model import Encoder
 from models.encoder.weights import ADAPTER
-from models.judge.head import JudgeHead
 from models.ner.decoding import tags_of
 from models.ner.head import Head
 from models.normalization.packed_vectors import PackedVectors
@@ -36,7 +34,6 @@ SCORE = Score(
     name="f1", value=0.5, definition="not measured", data="none", records=1, baseline=None,
     baseline_definition="none",
 )  # fmt: skip
-CLASSES = ("event", "withdrawal", "relieved", "none")
 MAX_PIECES = 64
 PROJECTED, PAIRS, WORDS = 16, 8, 24
 
@@ -122,16 +119,9 @@ def _summarization(folder: Path, base: str) -> dict[str, Any]:
 
 
 def _judge(folder: Path, base: str) -> dict[str, Any]:
-    head = JudgeHead(3 * Encoder.load(base).dimension, len(CLASSES))
-    save_file(head.state_dict(), folder / "head.safetensors")
-    files = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
-    digests = {name: hashlib.sha256((Path(base) / name).read_bytes()).hexdigest() for name in files}
-    return {
-        "classes": list(CLASSES),
-        "threshold": 0.4,
-        "read": {"around": "sentence", "prefix": True},
-        "base_files": digests,
-    }
+    configuration = _ner(folder, base)
+    (folder / ADAPTER).unlink()  # its layers are named as those of another kind of base
+    return configuration
 
 
 _QUERIES = [{"text": t, "start": 0, "end": 6, "surface": t[:6]} for t in TEXTS]

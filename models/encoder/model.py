@@ -245,19 +245,25 @@ class Encoder:
 
 
 def encoder_of(
-    release: Release, *, device: str = "cpu", dtype: torch.dtype = torch.float32, packed: bool = True
+    release: Release,
+    *,
+    device: str = "cpu",
+    dtype: torch.dtype = torch.float32,
+    packed: bool = True,
+    base: str | None = None,
 ) -> Encoder:
     """The encoder of a release: its base with its adapter or trained weights, if it has them; that of
-    transformers where it is not to be `packed`.
+    transformers where it is not to be `packed`. `base`: where its base is, if not where its name leads.
 
     Raises ReleaseError when the installed base is not the one the release was trained on, and ValueError
     when the files do not fit the base.
     """
     manifest = release.manifest
-    check_base(manifest.base, manifest.base_sha256, release.version)
+    base = base or manifest.base
+    check_base(base, manifest.base_sha256, release.version)
     load = Encoder.for_inference if packed else Encoder.load
     return load(
-        manifest.base,
+        base,
         device=device,
         dtype=dtype,
         max_pieces=manifest.configuration["max_pieces"],

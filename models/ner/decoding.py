@@ -49,6 +49,8 @@ class Decoding:
     does."""
     withdrawals_named: bool = False
     """whether a withdrawal that the text names as such becomes a mention by rules (withdrawals.py)"""
+    stated_read: bool = False
+    """whether what a source states is read before the text"""
 
 
 def decoding_of(release: Release) -> Decoding:
@@ -59,7 +61,7 @@ def decoding_of(release: Release) -> Decoding:
         raise ReleaseError(f"{release.version}: decode is {decode!r}, not paper or viterbi")
     names = (
         "event_weight", "event_below", "own_from", "window", "labels_pooled", "named_from",
-        "withdrawals_named",
+        "withdrawals_named", "stated_read",
     )  # fmt: skip
     stated = {name: configuration[name] for name in names if name in configuration}
     decoding = Decoding(**stated)

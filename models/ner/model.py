@@ -34,7 +34,7 @@ from models.ner.judging import Case, in_text, judged
 from models.ner.mention_rules import Cover, in_handle, outside_drugs, sound_runs, within_sentences
 from models.ner.named_events import NAMES, candidates, read_names
 from models.ner.outcomes import named_outcomes
-from models.ner.reading import Sentence, read_together
+from models.ner.reading import Sentence, behind, read_together, stated_before
 from models.ner.status import StatusHead
 from models.ner.tagging import NEVER, Reading, TagChooser, Tagged, spread, words_of
 from models.ner.withdrawals import named_withdrawals
@@ -98,11 +98,22 @@ class NerModel:
         self.languages: Sequence[str] = ENGLISH
 
     @classmethod
-    def load(cls, release: Release, *, device: str = "cpu", dtype: torch.dtype = torch.float32) -> NerModel:
-        """Raises ReleaseError when the installed base is not the one the release was trained on, or the
+    def load(
+        cls,
+        release: Release,
+        *,
+        device: str = "cpu",
+        dtype: torch.dtype = torch.float32,
+        base: str | None = None,
+        exact: bool = True,
+    ) -> NerModel:
+        """`base`: where the base is, if not where its name leads; `exact`: whether sentences whose tags are
+        unclear in 16 bits are read again in 32, which takes as much memory again.
+
+        Raises ReleaseError when the installed base is not the one the release was trained on, or the
         release decodes in an unknown way.
         """
-        encoder = encoder_of(release, device=device, dtype=dtype)
+        encoder = encoder_of(release, device=device, dtype=dtype, base=base)
         labels = release.manifest.configuration["labels"]
         # The labels are checked before a head for them is made.
         stored = read_tensors(release.file(HEAD))
@@ -127,7 +138,7 @@ class NerModel:
             status_head=status_head,
             names=read_names(release.file(NAMES)) if NAMES in files else None,
             decoding=decoding_of(release),
-            exact=None if dtype == torch.float32 else encoder_of(release, device=device),
+            exact=encoder_of(release, device=device, base=base) if exact and dtype != torch.float32 else None,
         )
         model.languages = release.manifest.configuration.get("languages", ENGLISH)
         return model
@@ -144,11 +155,16 @@ class NerModel:
         return TypeAdapter(list[list[Mention]]).validate_python(stored)
 
     def predict(self, batch: Sequence[str], stated: Sequence[Stated] = ()) -> list[list[Mention]]:
-        """The mentions of each text, in text order; offsets are code points of that text. What its source
-        states changes nothing.
+        """The mentions of each text, in text order; offsets are code points of that text. A release may have
+        learned to read what its source states (`Decoding.stated_read`) before the text.
         """
-        found = self.mentions_of(self.read(batch), self.decoding.event_below)
-        return [as_written(own, text) for own, text in zip(found, batch, strict=True)]
+        before = (
+            [stated_before(s) for s in stated] if self.decoding.stated_read and stated else [""] * len(batch)
+        )
+        texts = [first + text for first, text in zip(before, batch, strict=True)]
+        found = self.mentions_of(self.read(texts), self.decoding.event_below)
+        rows = zip(found, texts, map(len, before), strict=True)
+        return [behind(as_written(mentions, text), length) for mentions, text, length in rows]
 
     @torch.inference_mode()
     def read(self, batch: Sequence[str]) -> Reading:

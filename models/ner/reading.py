@@ -1,13 +1,14 @@
-"""The sentences of texts, as the tagger reads them."""
+"""The sentences of texts as the tagger reads them, and what their source states before them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from models.rules.sentences import sentences
 from models.text import words
-from models.types import Span
+from models.types import Mention, Span, Stated
 
 
 class Sentence(NamedTuple):
@@ -34,3 +35,18 @@ def read_together(batch: Sequence[str], window: int) -> list[Sentence]:
                 own.append(Sentence(i, found, []))
         made += own
     return made
+
+
+def stated_before(stated: Stated) -> str:
+    """A sentence with what a source states, which is read before a text; empty where it states nothing."""
+    if not stated.drugs and not stated.indication:
+        return ""
+    medicine = ", ".join(stated.drugs) or "it"
+    return f"Took {medicine} for {stated.indication}. " if stated.indication else f"Took {medicine}. "
+
+
+def behind(mentions: Sequence[Mention], length: int) -> list[Mention]:
+    """The mentions behind the first `length` characters, with their places in what is left of the text."""
+    if not length:
+        return list(mentions)
+    return [replace(m, start=m.start - length, end=m.end - length) for m in mentions if m.start >= length]

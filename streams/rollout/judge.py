@@ -6,7 +6,7 @@ import logging
 from dataclasses import replace
 from pathlib import Path
 
-from models.judge.base import is_installed
+from models.encoder import mpnet
 from models.loading import Loaded
 from models.releases.manifest import ReleaseError
 from models.releases.store import bundled, bundled_version, open_release
@@ -71,9 +71,8 @@ def _has_release(settings: Settings) -> bool:
     """
     if JUDGE in settings.releases or bundled_version(JUDGE) is None:
         return JUDGE in settings.releases
-    manifest = open_release(bundled(JUDGE)).manifest
-    files = manifest.configuration.get("base_files", {})
-    return settings.judge == "on" or is_installed(manifest.base, files, settings.cache)
+    is_other = open_release(bundled(JUDGE)).manifest.base != mpnet.NAME
+    return settings.judge == "on" or is_other or mpnet.is_installed(settings.cache)
 
 
 def _reason(error: Exception) -> str:

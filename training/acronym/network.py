@@ -47,7 +47,7 @@ def trained_network(settings: Settings) -> MNetwork:
     # The backward pass of the fused attention takes half of a step on a CPU.
     plain.set_attn_implementation("eager")
     whole = Encoder(plain, base.tokenizer, base.max_pieces)
-    encoder = TrainedEncoder(adapter.trainable(whole, settings.rank, dropout=0.0), settings.precision)
+    encoder = TrainedEncoder(adapter.trainable(whole, settings.rank), settings.precision)
     network = MNetwork(encoder, Head(base.dimension, settings.shape))
     network.encoder = encoder
     upper = list(Layers(encoder.model).modules)[-settings.layers :]

@@ -18,7 +18,7 @@ from models.encoder.weights import ADAPTER, WEIGHTS
 INT8_MAX = 127
 
 
-def trainable(encoder: Encoder, rank: int, dropout: float = 0.05) -> Encoder:
+def trainable(encoder: Encoder, rank: int) -> Encoder:
     """A copy of the encoder in which an adapter of this rank (0: everything above the embeddings) is
     trainable. The loaded weights are not changed, because all encoders of the process share them.
     """
@@ -28,7 +28,7 @@ def trainable(encoder: Encoder, rank: int, dropout: float = 0.05) -> Encoder:
     # The pooler's output is not used, so it would get no gradient.
     if rank:
         linear = [n for n, m in model.named_modules() if isinstance(m, nn.Linear) and "pooler" not in n]
-        settings = LoraConfig(r=rank, lora_alpha=2 * rank, target_modules=linear, lora_dropout=dropout)
+        settings = LoraConfig(r=rank, lora_alpha=2 * rank, target_modules=linear)
         model = get_peft_model(model, settings)
     else:
         for name, parameter in model.named_parameters():

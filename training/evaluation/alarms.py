@@ -17,7 +17,7 @@ from models.assertion.status import asserted
 from models.lexicon import NameLexicon
 from models.ner.model import NerModel
 from models.ner.tagging import Reading
-from models.types import ADE, CODED_LABELS, Assertion, Mention
+from models.types import ADE, CODED_LABELS, Assertion, Mention, Stated
 
 #: Thresholds of the curve on the probability that a sentence reports an event.
 THRESHOLDS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
@@ -32,8 +32,13 @@ DEFINITIONS = {
     "precision": "share of the alarms that share a character with a gold event",
     "recall": "share of the gold events that share a character with an alarm",
     "f1": "of posts with an event of the writer's, where a post with an alarm counts as found",
+    "pipeline": "the same of the events that the whole pipeline reports as the writer's, with what is "
+    "stated beside a text",
     "baseline": "the same shares where every name of the terminology in a post is a mention labelled ADE",
 }
+
+
+NOTHING = Stated()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,8 @@ class Post:
     text: str
     events: tuple[tuple[int, int], ...]
     own_event: bool
+    stated: Stated = NOTHING
+    """what its source states beside it"""
 
 
 def alarms(text: str, mentions: Sequence[Mention]) -> list[tuple[int, int]]:
@@ -100,12 +107,15 @@ def event_scores(model: NerModel, posts: Sequence[Post]) -> dict[str, dict[str, 
     texts = [p.text for p in posts]
     found = {"tagger": model.predict(texts), "baseline": [named_terms(t) for t in texts]}
     return {
-        name: _event_row(posts, [alarms(text, own) for text, own in zip(texts, mentions, strict=True)])
+        name: event_row(posts, [alarms(text, own) for text, own in zip(texts, mentions, strict=True)])
         for name, mentions in found.items()
     }
 
 
-def _event_row(posts: Sequence[Post], found: Sequence[Sequence[tuple[int, int]]]) -> dict[str, float]:
+def event_row(posts: Sequence[Post], found: Sequence[Sequence[tuple[int, int]]]) -> dict[str, float]:
+    """Precision and recall of the spans of each post, F1 of posts, and the share of posts with an event that
+    have a right one (`hit`) and of those without that have any (`false`).
+    """
     pairs = list(zip(posts, found, strict=True))
     right = sum(overlaps(span, post.events) for post, spans in pairs for span in spans)
     covered = sum(overlaps(event, spans) for post, spans in pairs for event in post.events)
@@ -115,7 +125,7 @@ def _event_row(posts: Sequence[Post], found: Sequence[Sequence[tuple[int, int]]]
         "precision": round(right / max(1, sum(map(len, found))), 4),
         "recall": round(covered / max(1, sum(len(p.events) for p in posts)), 4),
         "f1": round(2 * both / max(1, either), 4),
-    }
+    } | {name: value for name, value in _row(0.0, posts, found).items() if name in ("hit", "false")}
 
 
 def _alarms_by_threshold(

@@ -14,31 +14,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from models.scores import Counts, Measure, divide_or_zero, f1_of, ratio
-from models.types import ADE, DRUG, INDICATION, SYMPTOM, WITHDRAWAL, Case, Mention, Stated
+from models.types import CODED_LABELS, Case, Mention, Stated
 from training.common.corpora import read_psytar
 from training.common.marked_reviews import Part, read_marked
 from training.evaluation.coding.end_to_end import bundled_tagger
 from training.evaluation.result import Result
-from training.teaching.batches import Part as TeachingPart
-from training.teaching.markup import Mark, MarkedText
-from training.teaching.readers import marked_texts
 
-#: The classes of models.judge.head that are events, which is not imported here: it imports torch.
-EVENT, WITHDRAWN = "event", "withdrawal"
-SPLITS = ("psytar_test", "psytar_dev", "posts", "reviews_development", "reviews_test")
+SPLITS = ("psytar_test", "psytar_dev", "reviews_development", "reviews_test")
 PRIMARY = "event_f1"
 BASELINE = "the statuses of the bundled tagger"
-#: Label of a tagger to the class of a judge.
-CLASS_OF = {ADE: EVENT, WITHDRAWAL: WITHDRAWN, INDICATION: "indication", SYMPTOM: "symptom"}
-_NAMES = {"psytar_test": "PsyTAR test", "psytar_dev": "PsyTAR dev", "posts": "held-out written posts"}
-_FLAGS = {"negated": "denied", "past": "none"}
+_NAMES = {"psytar_test": "PsyTAR test", "psytar_dev": "PsyTAR dev"}
 
 
 class JudgedText(NamedTuple):
-    """A text with mentions as (start, end, class), and what its source states."""
+    """A text with its gold events as (start, end), and what its source states."""
 
     text: str
-    mentions: tuple[tuple[int, int, str], ...]
+    events: tuple[tuple[int, int], ...]
     stated: Stated = Stated()
 
 
@@ -51,9 +43,7 @@ class Corpus(NamedTuple):
 
 def read(data: Path, split: str, limit: int) -> Corpus:
     """The texts of a split."""
-    if split == "posts":
-        records = written(data, "held_out")
-    elif split.startswith("reviews_"):
+    if split.startswith("reviews_"):
         records = reviews(data, "test" if split == "reviews_test" else "development")
     else:
         records = psytar(data, split.removeprefix("psytar_"))
@@ -62,56 +52,18 @@ def read(data: Path, split: str, limit: int) -> Corpus:
 
 
 def psytar(data: Path, part: str) -> list[JudgedText]:
-    """The sentences of a part of PsyTAR, of its training part those that are in no other."""
+    """The sentences of a part of PsyTAR."""
     texts = read_psytar(data / f"psytar/ner_{part}.conll")
-    others = [] if part != "train" else [read_psytar(data / f"psytar/ner_{p}.conll") for p in ("dev", "test")]
-    tested = {text.text for other in others for text in other}
     return [
-        JudgedText(t.text, tuple((m.start, m.end, CLASS_OF[m.label]) for m in t.mentions))
+        JudgedText(t.text, tuple((m.start, m.end) for m in t.mentions if m.label in CODED_LABELS))
         for t in texts
-        if t.text not in tested
     ]
 
 
-def written(data: Path, part: TeachingPart = "train") -> list[JudgedText]:
-    """The posts of the teaching corpus, as if their first drug and its indication were stated; nothing of
-    `data` is read.
-    """
-    return [_as_stated(marked) for _, marked in marked_texts("posts", part)]
-
-
-def _as_stated(marked: MarkedText) -> JudgedText:
-    names = [(m.label, m.flag, marked.text[m.start : m.end]) for m in marked.marks]
-    drugs = [name for label, _, name in names if label == DRUG]
-    taken_for = [n for label, flag, n in names if label == INDICATION and flag in (None, "relieved")]
-    stated = Stated(tuple(drugs[:1]), next(iter(taken_for), None))
-    return judged_text(marked)._replace(stated=stated)
-
-
-def judged_text(marked: MarkedText) -> JudgedText:
-    """The marks but those of drugs, of which nothing is stated."""
-    return JudgedText(
-        marked.text, tuple((m.start, m.end, _class(m)) for m in marked.marks if m.label != DRUG)
-    )
-
-
-def _class(mark: Mark) -> str:
-    """The class of a mark of the teaching corpus. What was there before, or is over, is no event; as an
-    indication it is one all the same.
-    """
-    if mark.flag is None or (mark.flag == "past" and mark.label == INDICATION):
-        return CLASS_OF.get(mark.label, "none")
-    return _FLAGS.get(mark.flag, mark.flag)
-
-
-def reviews(data: Path, part: Part = "recipe") -> list[JudgedText]:
+def reviews(data: Path, part: Part) -> list[JudgedText]:
     """The marked reviews of a part, with the medicine and the condition that they are about."""
     return [
-        JudgedText(
-            r.text,
-            tuple((m.start, m.end, m.label) for m in r.marks),
-            Stated((r.drug,) if r.drug else (), r.condition or None),
-        )
+        JudgedText(r.text, tuple(r.events), Stated((r.drug,) if r.drug else (), r.condition or None))
         for r in read_marked(part, data)
         if r.text.strip()
     ]
@@ -147,7 +99,7 @@ def _counts(texts: Sequence[JudgedText], found: Sequence[Sequence[Mention]]) -> 
     rows = []
     for text, mentions in zip(texts, found, strict=True):
         own = alarms(text.text, mentions)
-        gold = [(start, end) for start, end, name in text.mentions if name in (EVENT, WITHDRAWN)]
+        gold = text.events
         right = sum(overlaps(one, gold) for one in own)
         hit = sum(overlaps(one, own) for one in gold)
         some = bool(gold)

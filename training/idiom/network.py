@@ -26,7 +26,7 @@ def trainable_encoder(settings: Settings, meanings: Mapping[str, Sequence[str]])
 
     Each expression of `meanings` gets a token whose initial embedding is the mean of its meanings.
     """
-    encoder = adapter.trainable(Encoder.load(settings.base), settings.rank, dropout=0.0)
+    encoder = adapter.trainable(Encoder.load(settings.base), settings.rank)
     if meanings:
         texts = [m if m and settings.paraphrase else [e] for e, m in meanings.items()]
         add_tokens(encoder, [idiom_token(e) for e in meanings], mean_embeddings(encoder, texts))

@@ -16,7 +16,7 @@ from models.encoder.word_pieces import WordPieces
 from models.ner.decoding import CONTINUATION
 from models.ner.status import Pieces, piece_range
 from models.text import words
-from models.types import CODED_LABELS, LABELS, Span
+from models.types import CODED_LABELS, LABELS, Span, Stated
 from training.common.corpora import (
     CorpusError,
     GoldMention,
@@ -31,10 +31,12 @@ from training.ner.settings import Settings
 from training.ner.statuses import StatusTarget, corpus_targets, drugs_of, marked_targets
 from training.teaching.batches import MARKED
 from training.teaching.markup import MarkedText
-from training.teaching.readers import gold_texts, marked_texts, own_event, sample
+from training.teaching.readers import gold_text, marked_texts, own_event, sample
 from training.teaching.reviewed import read_reviewed, reviewed_texts
+from training.teaching.reviews import recipe_reviews
+from training.teaching.stated import stated_texts, with_stated
 
-NEGATIVES, TEACHING, REVIEWED = "negatives", "teaching", "reviewed"
+NEGATIVES, TEACHING, REVIEWED, MARKED_REVIEWS = "negatives", "teaching", "reviewed", "reviews"
 #: PsyTAR annotates the symptoms of a withdrawal, but not the word, which names an event of its own.
 WITHDRAWAL_WORD = re.compile(r"\bwithdraw[ae]?ls?\b", re.IGNORECASE)
 #: Draws the same validation parts in every run, so that one which goes on with another's weights does not
@@ -88,8 +90,9 @@ def read(data: Path, settings: Settings, reviews: Path | None = None) -> dict[st
         chosen = hold_out(texts, min(1.0, settings.negatives / len(texts)), settings.seed)[1]
         corpora[NEGATIVES] = Corpus(chosen[: settings.limit or None], [], (), None, DrugLexicon.load())
     if settings.teaching:
-        marked = {id_: text for kind in MARKED for id_, text in marked_texts(kind, "train")}
-        corpora[TEACHING] = Corpus(_teaching(settings), [], LABELS, None, marked=marked)
+        corpora[TEACHING] = _teaching(settings)
+    if settings.reviews:
+        corpora[MARKED_REVIEWS] = _marked(*recipe_reviews(data), settings, DrugLexicon.load())
     if reviews is not None:
         marked = read_reviewed(reviews)
         texts = reviewed_texts(marked, candidates=settings.heads, without=held_out)
@@ -97,15 +100,32 @@ def read(data: Path, settings: Settings, reviews: Path | None = None) -> dict[st
     return corpora
 
 
-def _teaching(settings: Settings) -> list[GoldText]:
-    """A share of the posts and clinical sentences of the teaching corpus that are not held out.
+def _teaching(settings: Settings) -> Corpus:
+    """A share of the texts of the teaching corpus that are not held out; posts alone without the ADE corpus.
 
     Raises typer.BadParameter where there are none, as in an installed wheel.
     """
-    texts = [t for kind in MARKED for t in gold_texts(kind, "train", candidates=settings.heads)]
-    if not texts:
+    kinds = MARKED if settings.corpora != "psytar" else ("posts",)
+    marked = {id_: text for kind in kinds for id_, text in marked_texts(kind, "train")}
+    if not marked:
         raise typer.BadParameter("--teaching: the texts of training/teaching are only in the source tree")
-    return sample(texts, settings.teaching, settings.seed)[: settings.limit or None]
+    chosen = {id_: marked[id_] for id_ in sample(list(marked), settings.teaching, settings.seed)}
+    return _marked(chosen, stated_texts(), settings, None)
+
+
+def _marked(
+    marked: Mapping[str, MarkedText],
+    stated: Mapping[str, Stated],
+    settings: Settings,
+    lexicon: DrugLexicon | None,
+) -> Corpus:
+    """Marked texts, a share of those of which something is stated with that before them."""
+    draw, made = random.Random(settings.seed), dict[str, MarkedText]()
+    for id_, text in marked.items():
+        is_stated = id_ in stated and draw.random() < settings.stated
+        made[id_] = with_stated(text, stated[id_]) if is_stated else text
+    texts = [gold_text(id_, text, settings.heads, LABELS) for id_, text in made.items()]
+    return Corpus(texts[: settings.limit or None], [], LABELS, lexicon, marked=made)
 
 
 def _held_out(

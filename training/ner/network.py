@@ -29,8 +29,10 @@ def beginning(
     """The base and a new head; or encoder and heads of the release to start with.
 
     Raises ReleaseError where that release is not a tagger over the same base, or of another split of the ADE
-    corpus, and may know test texts of this run.
+    corpus, and may know test texts of this run, and where the layers are changed by matrices of low rank.
     """
+    if release is not None and settings.rank:
+        raise ReleaseError(f"a run of rank {settings.rank} begins with its base, not with {release.version}")
     if release is None:
         encoder = Encoder.load(settings.base)
         return encoder, Head(encoder.dimension, len(tags_of(LABELS))), None, None

@@ -1,5 +1,5 @@
-"""Releases of CONORM-NER: changes of the encoder, the heads, the drug lexicon, and what was chosen for them.
-They are made by training, of the weights of others, or again with today's tables.
+"""Releases of CONORM-NER, of taggers and judges: changes of the encoder, the heads, the drug lexicon, and
+what was chosen for them. They are made by training, of the weights of others, or again with today's tables.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from safetensors.torch import save_file
 
@@ -28,7 +28,7 @@ from training.evaluation.alarms import Post, alarm_curve
 from training.evaluation.evaluate import manifest_scores
 from training.evaluation.own_events import DEFINITIONS as OWN_EVENTS
 from training.evaluation.own_events import own_event_curve
-from training.ner.data import NEGATIVES, REVIEWED, Corpus, read
+from training.ner.data import MARKED_REVIEWS, NEGATIVES, REVIEWED, Corpus, read
 from training.ner.mean import mean_configuration, mean_files
 from training.ner.settings import Settings, event_names
 from training.ner.train import TaggerTrainee, train, validation_scores
@@ -36,6 +36,11 @@ from training.recipes.stages import Place
 from training.teaching.readers import gold_texts, teaching_sources
 from training.teaching.reviewed import reviewed_source
 
+#: Marked reviews, whose corpus has a contradictory licence: such a release stays with whoever made it.
+DRUGLIB = TrainingData(
+    name="reviews of Druglib.com (Graesser et al. 2018), the recipe's part of the marked ones",
+    licence="contradictory: not to be passed on",
+)
 #: Weights of the log-odds of an event.
 WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.5)
 CANARY = [
@@ -46,9 +51,21 @@ CANARY = [
 ]
 
 
-def make(settings: Settings, place: Place) -> Release:
+class Form(NamedTuple):
+    """What a release of a task is."""
+
+    task: str
+    kind: str
+    canary: list[Any]
+    scores: Callable[[Settings, Place], Callable[[Any], list[Score]] | None]
+    """of settings: what measures a model; None where no scores are read"""
+    tagger: Callable[[Any], NerModel]
+    """the tagger of a loaded model"""
+
+
+def make(settings: Settings, place: Place, form: Form | None = None) -> Release:
     """Trains, from the weights of `start` or of the base, with the texts of a file of reviews, scores on the
-    test parts of the training corpora, and writes a release.
+    test parts of the training corpora, and writes a release, of a tagger unless `form` is another one.
     """
     corpora = read(place.data, settings, place.reviews)
     trainee, loop = train(corpora, settings, place.checkpoints, place.device, place.start)
@@ -59,7 +76,7 @@ def make(settings: Settings, place: Place) -> Release:
         shutil.copyfile(drugs.BUNDLED, folder / drugs.RELEASE_FILE)
         if settings.heads:
             write_names(folder / NAMES, event_names())
-        return _built(settings, trainee, round(loop.seconds), folder, corpora, place)
+        return _built(settings, trainee, round(loop.seconds), folder, corpora, place, form or TAGGER)
 
 
 def _built(
@@ -69,6 +86,7 @@ def _built(
     folder: Path,
     corpora: Mapping[str, Corpus],
     place: Place,
+    form: Form,
 ) -> Release:
     configuration: dict[str, Any] = {
         "labels": list(LABELS),
@@ -78,22 +96,27 @@ def _built(
         "labels_pooled": trainee.decoding.labels_pooled,
         "named_from": trainee.decoding.named_from,
         "withdrawals_named": trainee.decoding.withdrawals_named,
+        "stated_read": trainee.decoding.stated_read,
         "training": asdict(settings) | {"start": trainee.start.version if trainee.start else ""},
         "training_seconds": seconds,
     }
+
+    def chosen(model: Any) -> dict[str, Any]:
+        return chosen_of_heads(partial(validation_scores, corpora), form.tagger(model))
+
     return build_release(
         folder,
-        task="ner",
-        kind="CONORM-NER head over a trained encoder",
+        task=form.task,
+        kind=form.kind,
         base=settings.base,
         base_sha256=base_digest(settings.base),
         configuration=configuration,
         training_data=_sources(settings, corpora, trainee.start),
-        canary=CANARY,
-        scores=test_scores(settings.corpora, settings.split, place),
+        canary=form.canary,
+        scores=form.scores(settings, place),
         root=place.output,
         device=trainee.device,
-        chosen=partial(chosen_of_heads, partial(validation_scores, corpora)) if settings.heads else None,
+        chosen=chosen if settings.heads else None,
     )
 
 
@@ -103,6 +126,15 @@ def test_scores(corpora: str, split: str, place: Place) -> Callable[[Any], list[
     return partial(manifest_scores, "ner", data=place.data, splits=tested) if place.is_scored else None
 
 
+TAGGER = Form(
+    "ner",
+    "CONORM-NER head over a trained encoder",
+    CANARY,
+    lambda settings, place: test_scores(settings.corpora, settings.split, place),
+    lambda model: model,
+)
+
+
 def _sources(settings: Settings, corpora: Mapping[str, Corpus], start: Release | None) -> list[TrainingData]:
     """What a release was trained on, with what the release that its run began with knew."""
     public = {"clinical": ade_corpus(settings.split), "posts": PSYTAR_TRAINING, NEGATIVES: ADE_NEGATIVES}
@@ -110,6 +142,8 @@ def _sources(settings: Settings, corpora: Mapping[str, Corpus], start: Release |
     own += teaching_sources(text for corpus in corpora.values() for text in corpus.train)
     if REVIEWED in corpora:
         own.append(reviewed_source(len(corpora[REVIEWED].train)))
+    if MARKED_REVIEWS in corpora:
+        own.append(DRUGLIB)
     earlier = start.manifest.training_data if start else []
     return list(dict.fromkeys([*own, *earlier]))
 

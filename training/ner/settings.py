@@ -26,10 +26,13 @@ class Settings:
     split: str = "ade_fold_1"
     epochs: Annotated[int, Field(ge=1)] = 7
     layers: bool = True
+    rank: Annotated[int, Field(ge=0)] = 0
     average: Annotated[int, Field(ge=0)] = 0
     lr: float = 3e-4
     batch: Annotated[int, Field(ge=1)] = 32
     teaching: Annotated[float, Field(ge=0, le=1)] = 0.0
+    stated: Annotated[float, Field(ge=0, le=1)] = 0.0
+    reviews: bool = False
     negatives: Annotated[int, Field(ge=0)] = 0
     heads: bool = False
     window: Annotated[int, Field(ge=0)] = 0

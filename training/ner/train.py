@@ -69,7 +69,7 @@ class TaggerTrainee(AveragingTrainee):
         self.epochs = settings.epochs
         self.rng = random.Random(settings.seed)
         encoder, self.head, event_head, status_head = beginning(settings, start)
-        self.encoder = adapter.trainable(encoder, rank=0)
+        self.encoder = adapter.trainable(encoder, rank=settings.rank if settings.layers else 0)
         dimension = self.encoder.dimension
         self.event_head = (event_head or EventHead(dimension)) if settings.heads else None
         self.status_head = (status_head or StatusHead(dimension)) if settings.heads else None
@@ -80,6 +80,7 @@ class TaggerTrainee(AveragingTrainee):
             labels_pooled=settings.decode == "viterbi",
             named_from=NAMED_FROM if self.names else 0.0,
             withdrawals_named=settings.decode == "viterbi",
+            stated_read=settings.stated > 0,
         )
         self._score = score
         self._number = 0
@@ -119,8 +120,8 @@ class TaggerTrainee(AveragingTrainee):
         set_random_state(self.rng, state["rng"])
 
     def release_files(self) -> dict[str, dict[str, Tensor]]:
-        """What a release holds of the model as it is now: file name to tensors, heads in 16 bits, changes of
-        the layers in 8.
+        """What a release holds of the model as it is now: file name to tensors, heads and matrices of
+        low rank in 16 bits, changes of the layers in 8.
         """
         head = {HEAD: _halved(self.head)}
         if self.event_head is not None:
@@ -129,8 +130,14 @@ class TaggerTrainee(AveragingTrainee):
             head[STATUS_HEAD] = _halved(self.status_head)
         if self.decoding.transitions is not None:
             head[TRANSITIONS] = {"transitions": torch.from_numpy(self.decoding.transitions)}
-        changes = adapter.quantized(Encoder.load(self.settings.base).model, self.encoder.model)
+        changes = self._changes()
         return ({ADAPTER: changes} if changes else {}) | head
+
+    def _changes(self) -> dict[str, Tensor]:
+        """What training has changed in the encoder, as a release holds it."""
+        if self.settings.rank and self.settings.layers:
+            return adapter.adapter_tensors(self.encoder.model)
+        return adapter.quantized(Encoder.load(self.settings.base).model, self.encoder.model)
 
     def released(self) -> NerModel:
         """The model as it is served from `release_files`."""

