@@ -34,9 +34,10 @@ class Settings(TaggerSettings):
 
     base: str = mpnet.NAME
     corpora: Literal["both", "ade", "psytar"] = "psytar"
-    epochs: int = 4
+    epochs: int = 2
     rank: int = 32
-    average: int = 2
+    average: int = 1
+    lr: float = 5e-4
     batch: int = 16
     teaching: float = 1.0
     stated: float = 0.8
