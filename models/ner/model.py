@@ -30,12 +30,12 @@ from models.ner.decoding import (
     tags_of,
 )
 from models.ner.head import EventHead, Head
-from models.ner.judging import Case, in_text, judged
 from models.ner.mention_rules import Cover, in_handle, outside_drugs, sound_runs, within_sentences
 from models.ner.named_events import NAMES, candidates, read_names
 from models.ner.outcomes import named_outcomes
 from models.ner.reading import Sentence, behind, read_together, stated_before
 from models.ner.status import StatusHead
+from models.ner.statuses import Case, in_text, judged
 from models.ner.tagging import NEVER, Reading, TagChooser, Tagged, spread, words_of
 from models.ner.withdrawals import named_withdrawals
 from models.releases.manifest import Release
