@@ -34,8 +34,6 @@ class Decoding:
     event_weight: float = 0.0
     """factor of the log-odds that a sentence reports an event, which are added to the log-probabilities of
     its coded tags"""
-    coded_bias: float = 0.0
-    """is added to the log-probabilities of the coded tags: above 0 more effects are found, right and wrong"""
     event_below: float = 0.0
     """A sentence whose probability of an event is lower has no coded mention."""
     own_from: float = 0.5
@@ -62,7 +60,7 @@ def decoding_of(release: Release) -> Decoding:
     if decode not in ("paper", "viterbi"):
         raise ReleaseError(f"{release.version}: decode is {decode!r}, not paper or viterbi")
     names = (
-        "event_weight", "coded_bias", "event_below", "own_from", "window", "labels_pooled", "named_from",
+        "event_weight", "event_below", "own_from", "window", "labels_pooled", "named_from",
         "withdrawals_named", "stated_read",
     )  # fmt: skip
     stated = {name: configuration[name] for name in names if name in configuration}

@@ -269,8 +269,6 @@ class NerModel:
         first = hidden[torch.from_numpy(rows).to(hidden.device)]
         logits = self.head(first, torch.zeros(len(first), device=first.device))
         logits[:, self.tags.index(CONTINUATION)] = NEVER
-        for columns in self._coded_columns:
-            logits[:, columns] += self.decoding.coded_bias
         found: Floats = logits.log_softmax(-1).cpu().numpy()
         return pooled(found, self._coded_columns) if self.decoding.labels_pooled else found
 

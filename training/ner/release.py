@@ -17,7 +17,7 @@ from safetensors.torch import save_file
 from models import drugs
 from models.drift import REFERENCE
 from models.encoder.base_files import base_digest
-from models.ner.model import STATUS_HEAD, NerModel
+from models.ner.model import NerModel
 from models.ner.named_events import NAMES, write_names
 from models.releases.manifest import Release, Score, TrainingData
 from models.types import CODED_LABELS, LABELS
@@ -30,7 +30,7 @@ from training.evaluation.own_events import DEFINITIONS as OWN_EVENTS
 from training.evaluation.own_events import own_event_curve
 from training.ner.data import MARKED_REVIEWS, NEGATIVES, REVIEWED, Corpus, read
 from training.ner.mean import mean_configuration, mean_files
-from training.ner.settings import CODED_BIAS, Settings, event_names
+from training.ner.settings import Settings, event_names
 from training.ner.train import TaggerTrainee, train, validation_scores
 from training.recipes.stages import Place
 from training.teaching.readers import gold_texts, teaching_sources
@@ -97,7 +97,6 @@ def _built(
         "named_from": trainee.decoding.named_from,
         "withdrawals_named": trainee.decoding.withdrawals_named,
         "stated_read": trainee.decoding.stated_read,
-        "coded_bias": trainee.decoding.coded_bias,
         "training": asdict(settings) | {"start": trainee.start.version if trainee.start else ""},
         "training_seconds": seconds,
     }
@@ -156,8 +155,6 @@ def refreshed(releases: Sequence[Release], place: Place) -> Release:
     """
     manifest = releases[0].manifest
     configuration = manifest.configuration | _origin(releases)
-    if STATUS_HEAD in manifest.files:
-        configuration["coded_bias"] = CODED_BIAS
     trained = configuration["training"]
     sources = [source for release in releases for source in release.manifest.training_data]
     with tempfile.TemporaryDirectory(prefix="ner-") as name:

@@ -41,7 +41,7 @@ from training.common.tagging.word_tags import word_tags
 from training.evaluation.measures import strict_spans
 from training.ner.data import NEGATIVES, Corpus, Example, examples
 from training.ner.network import beginning, losses_of
-from training.ner.settings import CODED_BIAS, NAMED_FROM, Settings, event_names
+from training.ner.settings import NAMED_FROM, Settings, event_names
 
 console = Console()
 #: Batches out of which sentences of similar length are put together.
@@ -81,7 +81,6 @@ class TaggerTrainee(AveragingTrainee):
             named_from=NAMED_FROM if self.names else 0.0,
             withdrawals_named=settings.decode == "viterbi",
             stated_read=settings.stated > 0,
-            coded_bias=CODED_BIAS if settings.heads else 0.0,
         )
         self._score = score
         self._number = 0

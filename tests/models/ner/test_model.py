@@ -251,16 +251,6 @@ def test_the_odds_of_an_event_raise_or_lower_the_tags_that_are_coded(small: Enco
     assert with_event_head(tagger, -3.0, event_weight=0.5).predict(["it hurts"]) != [[]]
 
 
-@pytest.mark.parametrize(("bias", "expected"), [(0.0, []), (1.5, ["rash today"]), (-1.5, [])])
-def test_effects_may_be_favoured(small: Encoder, bias: float, expected: list[str]) -> None:
-    model = constant(small, "O", weight=3.0)
-    model.head.linear.bias.data[model.tags.index(f"I-{ADE}")] = 2.0
-    model.head.linear.bias.data[model.tags.index(f"B-{DRUG}")] = 2.9
-    model.decoding.coded_bias = bias
-    (mentions,) = model.predict(["rash today"])
-    assert [m.text for m in mentions] == expected
-
-
 def test_each_sentence_has_its_probability_of_an_event(small: Encoder) -> None:
     torch.manual_seed(5)
     head = EventHead(small.dimension)
