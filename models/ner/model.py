@@ -5,12 +5,12 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from pydantic import TypeAdapter
-from torch import Tensor
+from torch import Tensor, nn
 
 from models.drugs import RELEASE_FILE, DrugLexicon
 from models.encoder.model import Encoder, encoder_of
@@ -43,6 +43,7 @@ from models.releases.tensors import check_size, read_tensors
 from models.text import as_written, readable
 from models.types import CODED_LABELS, DRUG, Mention, Span, Stated
 
+H = TypeVar("H", bound=nn.Module)
 HEAD = "head.safetensors"
 #: Where the encoder computes in 16 bits, a sentence is read again in 32 if its tags are better than any
 #: others by less than this in log-probability (docs/architecture.md has what other limits cost).
@@ -121,14 +122,8 @@ class NerModel:
         head = Head(encoder.dimension, len(tags_of(labels)))
         head.load_state_dict({k: v.float() for k, v in stored.items()})
         files = release.manifest.files
-        event_head = EventHead(encoder.dimension) if EVENT_HEAD in files else None
-        status_head = StatusHead(encoder.dimension) if STATUS_HEAD in files else None
-        for file, further in ((EVENT_HEAD, event_head), (STATUS_HEAD, status_head)):
-            if further is not None:
-                stored = read_tensors(release.file(file))
-                check_size(stored, sum(p.numel() for p in further.parameters()), release.version)
-                further.load_state_dict({k: v.float() for k, v in stored.items()})
-                further.to(device)
+        event_head = _further(release, EVENT_HEAD, EventHead(encoder.dimension), device)
+        status_head = _further(release, STATUS_HEAD, StatusHead(encoder.dimension), device)
         model = cls(
             encoder,
             head.to(device),
@@ -308,3 +303,13 @@ class NerModel:
                     Mention(span.start, span.end, text[span.start : span.end], DRUG, 1.0, generic)
                 )
         return sorted(outside_drugs(mentions), key=in_text)
+
+
+def _further(release: Release, file: str, head: H, device: str) -> H | None:
+    """The head with the weights of a file of the release; None where it has no such file."""
+    if file not in release.manifest.files:
+        return None
+    stored = read_tensors(release.file(file))
+    check_size(stored, sum(p.numel() for p in head.parameters()), release.version)
+    head.load_state_dict({k: v.float() for k, v in stored.items()})
+    return head.to(device)
