@@ -11,10 +11,10 @@ from models.assertion.status import asserted
 from models.encoder.model import Encoder
 from models.ner.decoding import Decoding, tags_of
 from models.ner.head import EventHead, Head
-from models.ner.statuses import judged
 from models.ner.model import NerModel
 from models.ner.reading import read_together
 from models.ner.status import N_RULES, Pieces, Places, StatusHead
+from models.ner.statuses import judged
 from models.types import (
     ADE,
     DRUG,
