@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import typer
 
@@ -16,6 +16,7 @@ from models.types import ADE, JUDGE, Case, Mention, Stated
 from training.common.program import check_base
 from training.evaluation.evaluate import manifest_scores
 from training.ner import release
+from training.ner.settings import Corpora, Count, Positive, Share
 from training.ner.settings import Settings as TaggerSettings
 from training.recipes.stages import Place, Task
 
@@ -33,16 +34,16 @@ class Settings(TaggerSettings):
     """
 
     base: str = mpnet.NAME
-    corpora: Literal["both", "ade", "psytar"] = "psytar"
-    epochs: int = 2
-    rank: int = 32
-    average: int = 1
+    corpora: Corpora = "psytar"
+    epochs: Positive = 2
+    rank: Count = 32
+    average: Count = 1
     lr: float = 5e-4
-    batch: int = 16
-    teaching: float = 1.0
-    stated: float = 0.8
+    batch: Positive = 16
+    teaching: Share = 1.0
+    stated: Share = 0.8
     heads: bool = True
-    window: int = 96
+    window: Count = 96
 
 
 def check(settings: Settings) -> None:

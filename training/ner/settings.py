@@ -10,6 +10,9 @@ from pydantic import Field
 from models import terminology
 from training.common.precision import Precision
 
+Count, Positive = Annotated[int, Field(ge=0)], Annotated[int, Field(ge=1)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Corpora = Literal["both", "ade", "psytar"]
 #: Of the preferred terms whose names a tagger looks for, from 0 to 5.
 LEAST_FREQUENCY = 2
 PROCEDURES = "Surgical and medical procedures"
@@ -22,22 +25,22 @@ class Settings:
     """What determines the weights of a run; the defaults are those of the recipe, before its stages."""
 
     base: str = "mini"
-    corpora: Literal["both", "ade", "psytar"] = "both"
+    corpora: Corpora = "both"
     split: str = "ade_fold_1"
-    epochs: Annotated[int, Field(ge=1)] = 7
+    epochs: Positive = 7
     layers: bool = True
-    rank: Annotated[int, Field(ge=0)] = 0
-    average: Annotated[int, Field(ge=0)] = 0
+    rank: Count = 0
+    average: Count = 0
     lr: float = 3e-4
-    batch: Annotated[int, Field(ge=1)] = 32
-    teaching: Annotated[float, Field(ge=0, le=1)] = 0.0
-    stated: Annotated[float, Field(ge=0, le=1)] = 0.0
+    batch: Positive = 32
+    teaching: Share = 0.0
+    stated: Share = 0.0
     reviews: bool = False
-    negatives: Annotated[int, Field(ge=0)] = 0
+    negatives: Count = 0
     heads: bool = False
-    window: Annotated[int, Field(ge=0)] = 0
+    window: Count = 0
     decode: Literal["viterbi", "paper"] = "viterbi"
-    limit: Annotated[int, Field(ge=0)] = 0
+    limit: Count = 0
     seed: int = 42
     precision: Precision = "auto"
 

@@ -1,8 +1,8 @@
 """Reads recipes: TOML with `[settings]`, and with `[[stage]]` tables where a release is made in several runs.
 
-The bundled recipe of a task has every setting. A recipe of a user names what differs from it, and has either
-no stages or all. Each stage begins with the result of the one before; `seeds` of a stage are as many runs,
-whose mean is its result.
+The bundled recipe of a task has every setting, that of the judge what differs from the tagger's. A recipe of
+a user names what differs from it, and has either no stages or all. Each stage begins with the result of the
+one before; `seeds` of a stage are as many runs, whose mean is its result.
 """
 
 from __future__ import annotations

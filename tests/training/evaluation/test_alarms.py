@@ -110,6 +110,6 @@ def test_events_are_scored_by_span_and_posts_by_alarm() -> None:
 
     model: Any = Predicting()
     assert event_scores(model, posts) == {
-        "tagger": {"precision": 1.0, "recall": 0.5, "f1": 1.0},
-        "baseline": {"precision": 0.6667, "recall": 1.0, "f1": 0.6667},
+        "tagger": {"precision": 1.0, "recall": 0.5, "f1": 1.0, "hit": 1.0, "false": 0.0},
+        "baseline": {"precision": 0.6667, "recall": 1.0, "f1": 0.6667, "hit": 1.0, "false": 0.5},
     }

@@ -164,7 +164,7 @@ def test_the_stored_changes_give_the_trained_models_hidden_states(
 def test_without_the_texts_of_the_teaching_corpus_a_run_ends_in_one_line(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("training.ner.data.gold_texts", lambda *_, **__: [])
+    monkeypatch.setattr("training.ner.data.marked_texts", lambda *_, **__: [])
     with pytest.raises(typer.BadParameter, match="only in the source tree"):
         read(corpus, Settings(teaching=0.5))
 
