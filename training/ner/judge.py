@@ -20,10 +20,11 @@ from training.ner.settings import Corpora, Count, Positive, Share
 from training.ner.settings import Settings as TaggerSettings
 from training.recipes.stages import Place, Task
 
+#: Texts of which a judge is sure, so that it answers alike in 16 bits.
 _TEXTS = (
     ("I took it for my headache and it went away. The next day I had a rash.", ("headache", "rash")),
-    ("No nausea so far, but I am afraid of seizures.", ("nausea", "seizures")),
-    ("It made me sleepy, which is what I wanted.", ("sleepy",)),
+    ("It gave me terrible insomnia and night sweats.", ("insomnia", "night sweats")),
+    ("The weather was fine.", ()),
 )
 
 

@@ -10,7 +10,8 @@ from pydantic import Field
 from models import terminology
 from training.common.precision import Precision
 
-Count, Positive = Annotated[int, Field(ge=0)], Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=0)]
+Positive = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Corpora = Literal["both", "ade", "psytar"]
 #: Of the preferred terms whose names a tagger looks for, from 0 to 5.
