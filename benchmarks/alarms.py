@@ -106,7 +106,8 @@ def main(
     figures = {"release": loaded.version, "set": texts} | alarm_curve(model, chosen)
     figures |= {"events": event_scores(model, chosen)}
     if pipeline:
-        settings = Settings() if release is None else Settings(releases={"ner": release})
+        named = Settings().releases | ({"ner": release} if release is not None else {})
+        settings = Settings(releases=named)
         figures |= {"pipeline": event_row(chosen, pipeline_events(chosen, settings))}
     print_and_write(figures | {"definitions": DEFINITIONS} | provenance("alarms"), result)
 
