@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import sys
 
-from models.first_words import announce_slow_imports
 from models.memory import share_arenas
+from models.startup_message import announce_slow_imports
 
 SETTINGS = {
     # MKL's strict mode: the bits of a row of a matrix product do not depend on the number of rows, on Intel

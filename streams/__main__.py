@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from models.first_words import announce_slow_imports
 from models.process import prepare
 from models.redaction import redact
+from models.startup_message import announce_slow_imports
 from streams import __version__
 from streams.broker.client_logs import configure_logging
 from streams.cli import (

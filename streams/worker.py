@@ -21,7 +21,7 @@ from streams.app.stage_app import StageApp
 from streams.broker.clock import explained
 from streams.broker.groups import have_members
 from streams.broker.watch import BrokerWatch
-from streams.inference import InferenceWorkers
+from streams.inference_threads import InferenceWorkers
 from streams.monitoring import http
 from streams.monitoring.in_flight import InFlight
 from streams.monitoring.lag import LagWatch

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from models.first_words import LINE, SLOW
 from models.releases.store import bundled
+from models.startup_message import LINE, SLOW
 from tests.docs.documents import ROOT
 from tests.programs import programs
 

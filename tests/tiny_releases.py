@@ -19,7 +19,7 @@ from models.encoder.base_files import base_digest
 from models.encoder.model import Encoder
 from models.encoder.weights import ADAPTER
 from models.ner.decoding import tags_of
-from models.ner.head import Head
+from models.ner.heads import Head
 from models.normalization.packed_vectors import PackedVectors
 from models.relation.pairs import LABELS as RELATION_LABELS
 from models.releases.manifest import Release, Score

@@ -14,7 +14,7 @@ from models.loading import Loaded
 from streams.agents.pipeline import STAGES, stages_from
 from streams.cli.demo.run import samples
 from streams.codec import decode
-from streams.inference import default_workers
+from streams.inference_threads import default_workers
 from streams.records import Report
 from streams.rollout.handle import load_task
 from streams.settings import Settings

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
-from streams.inference import set_threads
+from streams.inference_threads import set_threads
 
 
 class Timed(NamedTuple):

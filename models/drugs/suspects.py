@@ -8,7 +8,7 @@ from models.drugs import bundled_lexicon
 from models.drugs.classes import group_named
 from models.drugs.misspelled import generic_of_misspelling
 from models.drugs.nicknames import generic_of_nickname
-from models.drugs.suspects_by_words import Causes, NamedDrug, causes, is_taken
+from models.drugs.suspects_in_posts import Causes, NamedDrug, causes, is_taken
 from models.text import with_long_forms
 from models.types import CODED_LABELS, DRUG, Evidence, Expansion, Mention, Span, TaggedText
 

@@ -29,13 +29,13 @@ from models.ner.decoding import (
     spans_of,
     tags_of,
 )
-from models.ner.head import EventHead, Head
+from models.ner.heads import EventHead, Head
 from models.ner.mention_rules import Cover, in_handle, outside_drugs, sound_runs, within_sentences
 from models.ner.named_events import NAMES, candidates, read_names
 from models.ner.outcomes import named_outcomes
 from models.ner.reading import Sentence, behind, read_together, stated_before
-from models.ner.status import StatusHead
-from models.ner.statuses import Case, in_text, judged
+from models.ner.status_decisions import Case, decided, in_text
+from models.ner.status_head import StatusHead
 from models.ner.tagging import NEVER, Reading, TagChooser, Tagged, spread, words_of
 from models.ner.withdrawals import named_withdrawals
 from models.releases.manifest import Release
@@ -197,7 +197,7 @@ class NerModel:
         cases = [self._case(batch[s.text], s, tagged, found[s.text], event_below) for s, tagged in sentences]
         own_from, named_from = self.decoding.own_from, self.decoding.named_from
         all_judged: list[list[Mention]] = [[] for _ in batch]
-        parts = judged(self.status_head, reading.hidden, cases, own_from, named_from)
+        parts = decided(self.status_head, reading.hidden, cases, own_from, named_from)
         for (sentence, _), own in zip(sentences, parts, strict=True):
             all_judged[sentence.text] += own
         return all_judged

@@ -1,9 +1,9 @@
 """Readings of what is measured, in words, for the comparison of directions in polarity.py: "blood sugar of
 45" is a low one, and "cholesterol went from 280 to 160" a lower one.
 
-The tables are measurements.tsv, the values, and readings.tsv, how they are written. An arrow between two
-values ("210 -> 38") and arrows alone have a direction of anything, and so has a multiple of the upper limit
-of normal.
+The tables are measurements.tsv, the values, and measured_values.tsv, how they are written. An arrow between
+two values ("210 -> 38") and arrows alone have a direction of anything, and so has a multiple of the upper
+limit of normal.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def _readings() -> _Readings:
             ranges = _Values(kind, _ranges(low), _ranges(high), _ranges(normal), read_as)
             values |= dict.fromkeys(named, ranges)
     lists = {"{valued}": _longest_first(values), "{named}": _longest_first(names)}
-    return _Readings(values, patterns("readings", lists=lists))
+    return _Readings(values, patterns("measured_values", lists=lists))
 
 
 def _longest_first(names: Iterable[str]) -> list[str]:

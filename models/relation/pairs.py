@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from models.relation.listed import listed
+from models.relation.effect_lists import listed
 from models.relation.purpose import each_for_its_own, taken_for, was_before
 from models.types import ADE, DRUG, Mention
 

@@ -3,7 +3,7 @@
 The tables are models/data/rules/*.tsv, one for each group of rules. The head of a table says what its kinds
 are. A row has a kind and a trigger, a regular expression in lower case in which a space stands for any white
 space and a name in braces for any row of that list: the rows with that name as their kind, above in the table
-or in lists.tsv, which all tables share. Further columns are notes.
+or in shared_lists.tsv, which all tables share. Further columns are notes.
 
 The engine is Python's `re`, which can take more than linear time. Callers search a window of a text that
 `readable` has shortened, and the tests hold that every pattern needs linear time for that.
@@ -22,7 +22,7 @@ from typing import Self
 from models.tables import DATA, read_tsv
 
 FOLDER = DATA / "rules"
-SHARED = "lists.tsv"
+SHARED = "shared_lists.tsv"
 _LIST = re.compile(r"\{[a-z]\w*\}")
 #: White space in a trigger, alone and in brackets; in "(?: ?[:(])" it is an optional space.
 _SPACE = re.compile(r" (?![?])|\[[^]]*\]")

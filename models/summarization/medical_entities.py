@@ -116,7 +116,7 @@ def _tagger(release: Release, lexicon: DrugLexicon, device: str, dtype: torch.dt
     # Only a release with a decoder has a tagger.
     from models.encoder.model import Encoder  # noqa: PLC0415
     from models.ner.decoding import tags_of  # noqa: PLC0415
-    from models.ner.head import Head  # noqa: PLC0415
+    from models.ner.heads import Head  # noqa: PLC0415
     from models.ner.model import NerModel  # noqa: PLC0415
 
     base = release.manifest.configuration["focus_base"]

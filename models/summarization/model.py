@@ -23,7 +23,7 @@ from models.types import ShortQuestion
 
 if TYPE_CHECKING:
     from models.summarization.decoder import Summary, Writer
-    from models.summarization.extraction.answer_choice import Extractor
+    from models.summarization.extraction.extractor import Extractor
 
 
 class SummarizationModel:
@@ -141,6 +141,6 @@ def _extractor(release: Release, encoder: Encoder) -> Extractor | None:
     """None where the release has no rankers."""
     if FOCUS_RANKER not in release.manifest.files:
         return None
-    from models.summarization.extraction.answer_choice import Extractor  # noqa: PLC0415
+    from models.summarization.extraction.extractor import Extractor  # noqa: PLC0415
 
     return Extractor.load(release, encoder)

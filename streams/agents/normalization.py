@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from models.assertion.status import asserted
+from models.assertion.flags import asserted
 from models.drugs.suspects import Suspects
-from models.ner.known_uses import KnownUses
+from models.ner.stated_indication import KnownUses
 from models.normalization.queries import query_of
 from models.text import readable
 from models.types import CODED_LABELS, DRUG, INDICATION, Assertion, Coding, Mention, TaggedText

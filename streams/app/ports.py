@@ -12,7 +12,7 @@ import faust
 
 from models.loading import Loaded
 from streams.app.record_queue import RecordQueue
-from streams.inference import InferenceWorkers
+from streams.inference_threads import InferenceWorkers
 from streams.items import Item
 from streams.monitoring.drift import Drift
 from streams.monitoring.progress import Progress

@@ -17,7 +17,7 @@ from streams import metrics
 from streams.app.consumer import FAUST_LOG, CommittedConsumer, PatientProducer
 from streams.app.ports import FaustPorts
 from streams.app.record_queue import RecordQueue
-from streams.inference import InferenceWorkers
+from streams.inference_threads import InferenceWorkers
 from streams.monitoring.progress import Progress
 from streams.rollout.handle import Handle
 from streams.settings import Settings

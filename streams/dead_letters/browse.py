@@ -13,7 +13,7 @@ from streams.broker.groups import committed_metadata
 from streams.broker.ranges import Progress, read_chunks
 from streams.dead_letters.headers import ATTEMPTS, DIGEST, TRUNCATED, attempts_of
 from streams.dead_letters.redrive import REASONS, reason_of, redrive_group, source_topic
-from streams.dead_letters.sent import Ranges, hold, read
+from streams.dead_letters.redriven import Ranges, hold, read
 from streams.records import Inbound
 from streams.settings import Settings
 from streams.topics import TopicsError, admin_client, broker_name, require

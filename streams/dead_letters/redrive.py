@@ -27,7 +27,7 @@ from streams.dead_letters.headers import (
     attempts_of,
     place_of,
 )
-from streams.dead_letters.sent import SentOffsets
+from streams.dead_letters.redriven import SentOffsets
 from streams.records import Headers
 from streams.settings import Settings
 from streams.topics import (

@@ -18,7 +18,7 @@ from models.releases.manifest import ReleaseError
 from models.releases.store import bundled_version
 from models.types import JUDGE
 from streams import metrics
-from streams.inference import lower_priority
+from streams.inference_threads import lower_priority
 from streams.records import SHADOW, Announcement
 from streams.rollout import announcements
 from streams.rollout.announcements import Refusal, is_passing

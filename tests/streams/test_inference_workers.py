@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streams.agents import ner
-from streams.inference import InferenceWorkers
+from streams.inference_threads import InferenceWorkers
 from streams.records import Inbound, Report, TaggedReport
 from streams.stage import Stage, StageBroken, run_stage
 from streams.topics import MENTIONS, POSTS

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from models import terminology
-from models.assertion.status import asserted
+from models.assertion.flags import asserted
 from models.lexicon import NameLexicon
 from models.ner.model import NerModel
 from models.ner.tagging import Reading

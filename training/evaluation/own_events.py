@@ -8,8 +8,8 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from models.assertion.rules import assertion
-from models.assertion.status import SURE, asserted
+from models.assertion.flags import SURE, asserted
+from models.assertion.triggers import assertion
 from models.ner.model import NerModel
 from models.ner.tagging import Reading
 from models.types import CODED_LABELS, OWN, Assertion, Mention

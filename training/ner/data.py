@@ -14,7 +14,7 @@ from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
 from models.encoder.word_pieces import WordPieces
 from models.ner.decoding import CONTINUATION
-from models.ner.status import Pieces, piece_range
+from models.ner.status_head import Pieces, piece_range
 from models.text import words
 from models.types import CODED_LABELS, LABELS, Span, Stated
 from training.common.corpora import (

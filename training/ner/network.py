@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 from models.encoder.model import Encoder, encoder_of
 from models.ner.decoding import tags_of
-from models.ner.head import EventHead, Head
+from models.ner.heads import EventHead, Head
 from models.ner.model import NerModel
-from models.ner.status import StatusHead
+from models.ner.status_head import StatusHead
 from models.releases.manifest import Release, ReleaseError
 from models.types import LABELS, STATUSES
 from training.ner.data import UNKNOWN, Example

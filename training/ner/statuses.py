@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from models.assertion.rules import assertion
+from models.assertion.triggers import assertion
 from models.types import CODED_LABELS, DRUG, NEGATED, NO_EVENT, OWN, RELIEVED, STATUSES, Span
 from training.common.corpora import GoldText
 from training.evaluation.alarms import named_terms

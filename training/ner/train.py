@@ -23,9 +23,9 @@ from models.encoder.model import Encoder
 from models.encoder.weights import ADAPTER, merge_adapter
 from models.lexicon import NameLexicon
 from models.ner.decoding import TRANSITIONS, Decoding, Floats, tags_of
-from models.ner.head import EventHead
+from models.ner.heads import EventHead
 from models.ner.model import EVENT_HEAD, HEAD, STATUS_HEAD, NerModel
-from models.ner.status import StatusHead
+from models.ner.status_head import StatusHead
 from models.releases.manifest import Release
 from models.text import words
 from models.types import LABELS

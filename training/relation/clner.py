@@ -17,7 +17,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 from torch.nn.utils.rnn import pad_sequence
 
 from models.encoder.model import Encoder
-from models.ner.head import EventHead
+from models.ner.heads import EventHead
 from models.relation.support_set import Floats
 from models.text import word_texts
 from training.common import adapter

@@ -18,7 +18,7 @@ from models.ner.model import NerModel
 from models.releases.manifest import Release, TrainingData
 from models.summarization import medical_entities
 from models.summarization.decoder import Search
-from models.summarization.extraction.answer_choice import (
+from models.summarization.extraction.extractor import (
     ANSWER_RANKER,
     INSERTION_RANKER,
     KEY_TENSOR,

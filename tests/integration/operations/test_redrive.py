@@ -16,7 +16,7 @@ from streams.dead_letters import redrive as module
 from streams.dead_letters.browse import browse
 from streams.dead_letters.headers import Fault, Reason, dead_letter_headers
 from streams.dead_letters.redrive import CHUNK, Redriven, redrive
-from streams.dead_letters.sent import SentOffsets
+from streams.dead_letters.redriven import SentOffsets
 from streams.records import Inbound
 from streams.settings import Settings
 from tests.integration import processes

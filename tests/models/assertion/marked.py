@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from models.assertion.rules import assertion
+from models.assertion.triggers import assertion
 from models.types import Assertion
 
 NEGATED = Assertion(negated=True)

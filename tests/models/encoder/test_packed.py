@@ -23,7 +23,7 @@ from models.encoder.packed.bert import PIECES, Linear, PackedBert
 from models.encoder.packed.weights import load_packed
 from models.encoder.split.layer_split import SplitEncoder, UpperLayers
 from models.encoder.weights import ADAPTER, WEIGHTS
-from models.ner.status import N_RULES, Pieces, Places, StatusHead
+from models.ner.status_head import N_RULES, Pieces, Places, StatusHead
 from models.types import STATUSES
 from tests.models import tiny
 

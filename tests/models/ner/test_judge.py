@@ -14,7 +14,7 @@ from models.encoder.base_files import resolve_base
 from models.encoder.model import Encoder
 from models.loading import load
 from models.ner.decoding import Decoding
-from models.ner.head import Head
+from models.ner.heads import Head
 from models.ner.judge import JudgeModel, is_event
 from models.ner.model import NerModel
 from models.ner.reading import behind, stated_before

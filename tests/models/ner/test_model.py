@@ -15,7 +15,7 @@ from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
 from models.ner import model as ner_model
 from models.ner.decoding import Decoding, tags_of
-from models.ner.head import EventHead, Head
+from models.ner.heads import EventHead, Head
 from models.ner.model import NerModel
 from models.releases.manifest import Release
 from models.types import ADE, DRUG, LABELS, WITHDRAWAL, Mention

@@ -11,10 +11,10 @@ from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
 from models.lexicon import NameLexicon
 from models.ner.decoding import OUTSIDE, Decoding, tags_of
-from models.ner.head import EventHead, Head
+from models.ner.heads import EventHead, Head
 from models.ner.model import NerModel
 from models.ner.named_events import candidates, read_names, write_names
-from models.ner.status import StatusHead
+from models.ner.status_head import StatusHead
 from models.text import words
 from models.types import ADE, DRUG, LABELS, NEGATED, OWN, RELIEVED, STATUSES, Mention
 

@@ -7,7 +7,7 @@ import pytest
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
 from models.ner.decoding import Decoding, tags_of
-from models.ner.head import Head
+from models.ner.heads import Head
 from models.ner.model import NerModel
 from models.ner.withdrawals import named_withdrawals
 from models.types import ADE, DRUG, LABELS, WITHDRAWAL, Mention

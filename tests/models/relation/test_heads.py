@@ -13,7 +13,7 @@ import torch
 from models.encoder.model import Encoder
 from models.encoder.split.layer_split import EncodedSentence, SplitEncoder, UpperLayers
 from models.ner.decoding import tags_of
-from models.ner.head import EventHead
+from models.ner.heads import EventHead
 from models.relation.model import RelationModel
 from models.relation.pairs import LABELS, SentenceMention
 from models.relation.reading import apart, naming, split

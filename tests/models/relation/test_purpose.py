@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from models.drugs import bundled_lexicon
-from models.relation.listed import listed
+from models.relation.effect_lists import listed
 from models.relation.purpose import each_for_its_own, taken_for, was_before
 from models.types import ADE, DRUG, Mention
 

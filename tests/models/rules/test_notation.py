@@ -107,7 +107,7 @@ OTHERS = {
     "acronym/cues.py": "words of a sentence",
     "acronym/model.py": "words of a sentence, a long form",
     "acronym/surface_features.py": "a long form and the sentence around it",
-    "assertion/rules.py": "blanks within 300 characters",
+    "assertion/triggers.py": "blanks within 300 characters",
     "files/delimited.py": "a line",
     "files/json_values.py": "blanks, the first line",
     "idiom/model.py": "written idioms",

@@ -13,7 +13,7 @@ from streams.app.ports import FIRST_BATCH, FaustPorts, _Place
 from streams.app.stage_app import _App, options
 from streams.broker.embedded import EmbeddedBroker
 from streams.cli.ingest import Sender
-from streams.inference import InferenceWorkers
+from streams.inference_threads import InferenceWorkers
 from streams.monitoring.progress import Progress
 from streams.records import Report
 from streams.rollout.handle import Handle

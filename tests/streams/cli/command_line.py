@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from models.first_words import LINE
+from models.startup_message import LINE
 from streams.__main__ import main
 
 NOWHERE = "0" * 12

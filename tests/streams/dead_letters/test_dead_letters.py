@@ -22,7 +22,7 @@ from streams.dead_letters.redrive import (
     redrive_headers,
     source_topic,
 )
-from streams.dead_letters.sent import MAX_METADATA, SentOffsets, hold, read, written
+from streams.dead_letters.redriven import MAX_METADATA, SentOffsets, hold, read, written
 from streams.dead_letters.skip import skip
 from streams.records import Inbound
 from streams.settings import Settings

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
 from models.ner.decoding import tags_of
-from models.ner.head import EventHead, Head
+from models.ner.heads import EventHead, Head
 from models.text import words
 from models.types import ADE, DRUG, INDICATION, LABELS, WITHDRAWAL
 from training.common.corpora import CorpusError, GoldMention, GoldText

@@ -15,7 +15,7 @@ from models.encoder.model import Encoder
 from models.loading import load
 from models.releases.manifest import Release, ReleaseError
 from models.releases.store import bundled, open_release
-from models.summarization.extraction.answer_choice import Extractor
+from models.summarization.extraction.extractor import Extractor
 from models.types import LABELS
 from tests.models.summarization import tiny_seq2seq
 from tests.training.recipes.runs import made

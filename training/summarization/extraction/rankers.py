@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
-from models.summarization.extraction import candidates, focus_features, insertion
-from models.summarization.extraction.answer_choice import (
+from models.summarization.extraction import answer_candidates, focus_features, inserted_names
+from models.summarization.extraction.extractor import (
     Answers,
     Thresholds,
     Topics,
@@ -19,7 +19,7 @@ from models.summarization.extraction.answer_choice import (
     topics,
 )
 from models.summarization.extraction.focus import Focus
-from models.summarization.extraction.insertion import NONE, Insertable, choose, insertables
+from models.summarization.extraction.inserted_names import NONE, Insertable, choose, insertables
 from models.summarization.extraction.key_words import FUNCTION_WORDS, KeyWords
 from models.summarization.extraction.message import Message
 from models.summarization.extraction.ranker import LinearRanker, softmax
@@ -85,7 +85,7 @@ def train(encoder: Encoder, drugs: DrugLexicon, pairs: Sequence[Pair], read: Rea
     values = _values(offered, pairs)
     of_answer = fit(
         [Group(o.features, v) for o, v in zip(offered, values, strict=True)],
-        candidates.FEATURES,
+        answer_candidates.FEATURES,
         ANSWER_TEMPERATURE,
     )
     of_answer["question"] += QUESTION_BONUS
@@ -104,7 +104,7 @@ def _insertion(
     """The weights of the names that the chosen questions lack, and the least probabilities of the first name
     and of a further one.
     """
-    ranker = LinearRanker(of_answer, candidates.FEATURES)
+    ranker = LinearRanker(of_answer, answer_candidates.FEATURES)
     lacked: list[list[Insertable]] = []
     wanted: list[list[bool]] = []
     for t, o, p in zip(taught, offered, probabilities, strict=True):
@@ -118,8 +118,8 @@ def _insertion(
         for own, is_wanted in zip(lacked, wanted, strict=True)
         for one, w in zip(own, is_wanted, strict=True)
     ]
-    weights = fit(groups, insertion.FEATURES, FOCUS_TEMPERATURE)
-    fitted = LinearRanker(weights, insertion.FEATURES)
+    weights = fit(groups, inserted_names.FEATURES, FOCUS_TEMPERATURE)
+    fitted = LinearRanker(weights, inserted_names.FEATURES)
     ranked = []
     for own, is_wanted in zip(lacked, wanted, strict=True):
         p = sigmoids(fitted, own)

@@ -6,7 +6,7 @@ import pytest
 
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
-from models.summarization.extraction.answer_choice import Extractor, Rankers
+from models.summarization.extraction.extractor import Extractor, Rankers
 from models.summarization.extraction.message import messages
 from models.summarization.extraction.ranker import LinearRanker
 from models.summarization.medical_entities import OwnRecogniser

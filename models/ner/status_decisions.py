@@ -9,9 +9,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from models.assertion.rules import assertion
+from models.assertion.triggers import assertion
 from models.encoder.word_pieces import WordPieces
-from models.ner.status import Pieces, Places, StatusHead, piece_range
+from models.ner.status_head import Pieces, Places, StatusHead, piece_range
 from models.types import CODED_LABELS, DRUG, INDICATION, NO_EVENT, OWN, RELIEVED, STATUSES, Mention, Span
 
 
@@ -30,7 +30,7 @@ class Case(NamedTuple):
     """names of effects that were not tagged"""
 
 
-def judged(
+def decided(
     head: StatusHead, hidden: Tensor, cases: Sequence[Case], own_from: float, named_from: float
 ) -> list[list[Mention]]:
     """The mentions of each case, in text order: effects have their status, those that are no event are left

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from models.ner.known_uses import KnownUses
+from models.ner.stated_indication import KnownUses
 from models.types import ADE, WITHDRAWAL, Mention, Stated
 
 

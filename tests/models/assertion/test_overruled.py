@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from models.assertion.status import asserted
+from models.assertion.flags import asserted
 from models.types import HYPOTHETICAL, NEGATED, OTHER, Assertion
-from tests.models.assertion.test_status import judged
+from tests.models.assertion.test_flags import judged
 
 ASKED = Assertion(hypothetical=True)
 

@@ -9,7 +9,7 @@ only asked about.
 
 from __future__ import annotations
 
-from models.assertion.rules import assertion
+from models.assertion.triggers import assertion
 from models.rules.notation import patterns
 from models.types import HYPOTHETICAL, NEGATED, OTHER, OWN, Assertion, Mention
 
@@ -17,10 +17,10 @@ from models.types import HYPOTHETICAL, NEGATED, OTHER, OWN, Assertion, Mention
 SURE = 0.9
 #: Characters before an effect in which the words are that say who has it.
 _REACH = 60
-_SAYS = patterns("experiencer")
+_SAYS = patterns("overruled_experiencer")
 #: Characters behind an effect in which the words are that say that it happened.
 _BEHIND = 100
-_HAPPENED = patterns("happened")
+_HAPPENED = patterns("overruled_hypothetical")
 
 
 def asserted(

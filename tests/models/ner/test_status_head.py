@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 import torch
 
-from models.assertion.status import asserted
+from models.assertion.flags import asserted
 from models.encoder.model import Encoder
 from models.ner.decoding import Decoding, tags_of
-from models.ner.head import EventHead, Head
+from models.ner.heads import EventHead, Head
 from models.ner.model import NerModel
 from models.ner.reading import read_together
-from models.ner.status import N_RULES, Pieces, Places, StatusHead
-from models.ner.statuses import judged
+from models.ner.status_decisions import decided
+from models.ner.status_head import N_RULES, Pieces, Places, StatusHead
 from models.types import (
     ADE,
     DRUG,
@@ -94,7 +94,7 @@ def test_the_rules_are_seen_by_the_head(small: Encoder) -> None:
         [sentence] = read_together([text], 50)
         hidden, [tagged] = model._tag([text], [sentence])
         case = model._case(text, sentence, tagged, places, 0.0)
-        [[mention]] = judged(model.status_head, hidden, [case], 0.5, 0.0)
+        [[mention]] = decided(model.status_head, hidden, [case], 0.5, 0.0)
         assert mention.status == status
 
 

@@ -34,7 +34,7 @@ class Causes(NamedTuple):
     """the words between drug and effect say so; else it is by their places alone"""
 
 
-_SAYS = patterns("suspects_by_words")
+_SAYS = patterns("suspects_in_posts")
 _SENTENCE_END = _SAYS["sentence_end"]
 #: Most characters between what belongs together: two drugs, a drug and its purpose, an effect and its cause.
 _NEAR = 60

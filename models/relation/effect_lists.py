@@ -10,7 +10,7 @@ from typing import NamedTuple
 from models.rules.notation import patterns
 from models.types import DRUG, Mention
 
-_SAYS = patterns("listed")
+_SAYS = patterns("effect_lists")
 #: Characters in front of an effect or a drug that are read.
 _BEFORE = 60
 #: Characters of such a section that are searched for its heading, and behind a mention for another's name.

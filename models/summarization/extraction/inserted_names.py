@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from models.summarization.extraction.candidates import Candidate, names
+from models.summarization.extraction.answer_candidates import Candidate, names
 from models.summarization.extraction.focus import Focus
 from models.summarization.extraction.focus_features import FEATURES as FOCUS_FEATURES
 from models.summarization.extraction.focus_features import SOURCES

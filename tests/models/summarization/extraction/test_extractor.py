@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
-from models.summarization.extraction import candidates, focus_features, insertion
-from models.summarization.extraction.answer_choice import Extractor, Rankers, Thresholds
+from models.summarization.extraction import answer_candidates, focus_features, inserted_names
+from models.summarization.extraction.extractor import Extractor, Rankers, Thresholds
 from models.summarization.extraction.ranker import LinearRanker
 from models.summarization.medical_entities import OwnRecogniser
 from models.summarization.model import SummarizationModel
@@ -26,8 +26,13 @@ def model(encoder: Encoder, front: float = 0.6, behind: float = 0.6) -> Summariz
         LinearRanker(
             {name: float(name == "drug") for name in focus_features.FEATURES}, focus_features.FEATURES
         ),
-        LinearRanker({name: 5.0 * (name == "question") for name in candidates.FEATURES}, candidates.FEATURES),
-        LinearRanker({name: float(name == "drug") for name in insertion.FEATURES}, insertion.FEATURES),
+        LinearRanker(
+            {name: 5.0 * (name == "question") for name in answer_candidates.FEATURES},
+            answer_candidates.FEATURES,
+        ),
+        LinearRanker(
+            {name: float(name == "drug") for name in inserted_names.FEATURES}, inserted_names.FEATURES
+        ),
     )
     return SummarizationModel(
         encoder, extractor=Extractor(encoder, LEXICONS, rankers, Thresholds(0.1, front, behind))

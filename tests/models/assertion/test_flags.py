@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from models.assertion.status import asserted
+from models.assertion.flags import asserted
 from models.types import ADE, HYPOTHETICAL, NEGATED, OTHER, OWN, Assertion, Mention
 
 ANOTHERS = Assertion(other_experiencer=True)

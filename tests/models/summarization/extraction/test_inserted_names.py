@@ -6,10 +6,10 @@ import pytest
 
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
-from models.summarization.extraction.answer_choice import topics
-from models.summarization.extraction.candidates import candidate
+from models.summarization.extraction.answer_candidates import candidate
+from models.summarization.extraction.extractor import topics
 from models.summarization.extraction.focus import Focus
-from models.summarization.extraction.insertion import (
+from models.summarization.extraction.inserted_names import (
     FEATURES,
     Insertable,
     choose,

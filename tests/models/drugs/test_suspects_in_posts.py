@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.drugs.suspects_by_words import NamedDrug, causes
+from models.drugs.suspects_in_posts import NamedDrug, causes
 from models.types import Span
 
 #: `{1}` to `{3}` are drugs, `<...>` is the effect.

@@ -13,7 +13,7 @@ from models.terminology.names import term_at_end
 from models.text import word_texts
 from models.types import ADE, Mention, Stated
 
-_SAYS = patterns("indications")
+_SAYS = patterns("harm_despite_indication")
 #: Characters before an effect in which words are looked for that call it harm.
 _BEFORE = 80
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models import terminology
-from models.assertion.rules import assertion
+from models.assertion.triggers import assertion
 from models.types import Assertion
 from tests.models.assertion.marked import ASSERTED, HYPOTHETICAL, NEGATED, OTHER, assertion_of
 

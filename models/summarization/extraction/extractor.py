@@ -11,10 +11,10 @@ from typing import NamedTuple
 from models.encoder.model import Encoder
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
-from models.summarization.extraction import candidates, focus, focus_features, insertion
-from models.summarization.extraction.candidates import Candidate, candidate, has_content, with_leads
+from models.summarization.extraction import answer_candidates, focus, focus_features, inserted_names
+from models.summarization.extraction.answer_candidates import Candidate, candidate, has_content, with_leads
 from models.summarization.extraction.focus import Focus
-from models.summarization.extraction.insertion import (
+from models.summarization.extraction.inserted_names import (
     NONE,
     Insertable,
     choose,
@@ -126,8 +126,8 @@ class Extractor:
         try:
             tables = (
                 (FOCUS_RANKER, focus_features),
-                (ANSWER_RANKER, candidates),
-                (INSERTION_RANKER, insertion),
+                (ANSWER_RANKER, answer_candidates),
+                (INSERTION_RANKER, inserted_names),
             )
             of_focus, of_answer, of_insertion = (
                 LinearRanker.load(release.file(f), m.FEATURES) for f, m in tables
@@ -213,4 +213,4 @@ def answers(message: Message, about: Focus | None) -> Answers:
     cosines = message.cosines(
         [[c.part, *([c.lead.part] if c.lead else []), *([c.focus.span] if c.focus else [])] for c in found]
     )
-    return Answers(found, candidates.features(message, found, cosines, about))
+    return Answers(found, answer_candidates.features(message, found, cosines, about))

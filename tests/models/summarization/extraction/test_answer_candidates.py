@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from models.summarization.extraction.candidates import Candidate, candidate, has_content, joined
+from models.summarization.extraction.answer_candidates import Candidate, candidate, has_content, joined
 from models.summarization.extraction.focus import Focus
 from models.types import Span
 

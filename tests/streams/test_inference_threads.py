@@ -12,8 +12,8 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from streams import inference
-from streams.inference import InferenceWorkers, default_workers, memory, processors
+from streams import inference_threads
+from streams.inference_threads import InferenceWorkers, default_workers, memory, processors
 from streams.settings import Settings
 
 CORES = 6
@@ -26,8 +26,8 @@ def group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir(parents=True)
     own = tmp_path / "own"
     own.write_text("12:cpu:/old\n0::/slice/worker\n")
-    monkeypatch.setattr(inference, "_CONTROL_GROUPS", tmp_path / "groups")
-    monkeypatch.setattr(inference, "_OWN_GROUPS", own)
+    monkeypatch.setattr(inference_threads, "_CONTROL_GROUPS", tmp_path / "groups")
+    monkeypatch.setattr(inference_threads, "_OWN_GROUPS", own)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(CORES)))
     return folder
 
@@ -48,7 +48,7 @@ def test_processors_and_memory_are_those_of_any_group_around_this_process(group:
 
 
 def test_without_control_groups_a_machine_has_all(group: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inference, "_OWN_GROUPS", group / "missing")
+    monkeypatch.setattr(inference_threads, "_OWN_GROUPS", group / "missing")
     assert processors() == CORES
     assert memory() > 1 << 28
 
@@ -57,7 +57,7 @@ def test_without_control_groups_a_machine_has_all(group: Path, monkeypatch: pyte
 def test_there_is_a_worker_for_each_processor_as_far_as_the_memory_allows(
     group: Path, gibibytes: float, workers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inference, "memory", lambda: int(gibibytes * (1 << 30)))
+    monkeypatch.setattr(inference_threads, "memory", lambda: int(gibibytes * (1 << 30)))
     assert default_workers("cpu") == workers
     assert default_workers("cuda") == 1
 
@@ -68,7 +68,7 @@ def test_there_is_a_worker_for_each_processor_as_far_as_the_memory_allows(
 def test_workers_and_threads_together_use_all_processors_unless_both_are_set(
     group: Path, settings: tuple[int, int], expected: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inference, "memory", lambda: 64 << 30)
+    monkeypatch.setattr(inference_threads, "memory", lambda: 64 << 30)
     workers = InferenceWorkers.of(*settings, "cpu")
     assert (workers.workers, workers._threads) == expected
     workers.close()
