@@ -1,7 +1,8 @@
 """A transformer encoder over word pieces or whole texts, batch-invariant.
 
-For inference a BERT is packed (packed.py). Models of transformers get texts grouped by padded length (a
-multiple of 8 pieces), and only texts of one group share a batch, so that padding depends on the text alone.
+For inference a BERT or an MPNet is packed (packed/bert.py). Models of transformers get texts grouped by
+padded length (a multiple of 8 pieces), and only texts of one group share a batch, so that padding depends on
+the text alone.
 Vectors of a text in two batches are equal to 1e-5. They have the same bits where the processor computes each
 row of a product independently of the number of rows: in 32 bits by MKL's strict mode (see
 models/__init__.py), on Intel for any product, on AMD for products of four rows or more, as all of the shipped
@@ -78,8 +79,8 @@ class Encoder:
 
     @classmethod
     def for_inference(cls, base: str, *, max_pieces: int = 128, **options: Any) -> Encoder:
-        """An encoder as by `load` with the same options, with a packed model where the base is a BERT in a
-        folder: faster, and neither trainable nor dependent on transformers.
+        """An encoder as by `load` with the same options, with a packed model where the base is a BERT or
+        MPNet in a folder: faster, and neither trainable nor dependent on transformers.
         """
         tokenizer = load_wordpiece(Path(resolve_base(base)))
         model = load_packed(base, **options) if tokenizer is not None else None

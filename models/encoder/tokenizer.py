@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from tokenizers import AddedToken, Encoding, Tokenizer
 
 from models.once import once
 
-#: The special tokens of a BERT.
+#: The special tokens of a BERT; other models with its pieces name theirs in their settings.
 _SPECIAL = {"cls": "[CLS]", "sep": "[SEP]", "pad": "[PAD]", "unk": "[UNK]"}
 
 
@@ -41,12 +41,12 @@ class WordPieceTokenizer:
     #: Set as in transformers' tokenizers that map pieces to words.
     is_fast = True
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
+    def __init__(self, tokenizer: Tokenizer, special: Mapping[str, str] = _SPECIAL) -> None:
         """The tokenizer must have the special tokens; it is changed."""
         tokenizer.no_truncation()
         tokenizer.no_padding()
         self._tokenizer = tokenizer
-        numbers = {name: tokenizer.token_to_id(token) for name, token in _SPECIAL.items()}
+        numbers = {name: tokenizer.token_to_id(token) for name, token in special.items()}
         self.cls_token_id, self.sep_token_id = numbers["cls"], numbers["sep"]
         self.pad_token_id, self.unk_token_id = numbers["pad"], numbers["unk"]
         self.bos_token_id = self.eos_token_id = None
@@ -88,11 +88,12 @@ def load_wordpiece(folder: Path) -> WordPieceTokenizer | None:
         "lowercase": settings.get("do_lower_case", True),
     }
     kinds = [stored["model"].get("type"), (stored["pre_tokenizer"] or {}).get("type")]
-    special = {settings.get(f"{name}_token", token) for name, token in _SPECIAL.items()}
+    special = {name: settings.get(f"{name}_token", token) for name, token in _SPECIAL.items()}
     if (
         stored["normalizer"] != normalizer
         or kinds != ["WordPiece", "BertPreTokenizer"]
-        or not special == set(_SPECIAL.values()) <= stored["model"]["vocab"].keys()
+        or not all(isinstance(token, str) for token in special.values())
+        or not set(special.values()) <= stored["model"]["vocab"].keys()
     ):
         return None
-    return WordPieceTokenizer(Tokenizer.from_file(str(folder / "tokenizer.json")))
+    return WordPieceTokenizer(Tokenizer.from_file(str(folder / "tokenizer.json")), special)

@@ -1,14 +1,15 @@
-"""A BERT whose batch is one row of pieces without padding, for inference.
+"""A BERT or MPNet whose batch is one row of pieces without padding, for inference.
 
 Sequences are sorted by length and laid one behind the other. Linear layers see all pieces as the rows of one
 matrix; attention runs over the sequences of each length together, so that it needs no mask. Query, key and
-value are one product. The hidden states are those of transformers' BertModel, to 1e-5 in 32 bits. In 16 bits
+value are one product. The hidden states are those of transformers' models, to 1e-5 in 32 bits. In 16 bits
 only the inputs of products are rounded: what passes from layer to layer keeps 32.
 """
 
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -23,12 +24,15 @@ from models.encoder.batch_invariance import blocked_linear
 PIECES = 1024
 #: The number of rows of a product is a multiple of this: a product of few rows has other last bits.
 ROWS = 16
+#: Pieces between two positions from which on their attention has one bias (MPNet).
+FAR = 128
 
 
 @dataclass(frozen=True, slots=True)
 class BertConfig:
-    """Sizes of a BERT, under the names of its config.json."""
+    """Kind and sizes of a model, under the names of its config.json."""
 
+    model_type: str
     hidden_size: int
     num_hidden_layers: int
     num_attention_heads: int
@@ -61,8 +65,10 @@ class Embeddings:
 
     words: Tensor
     positions: Tensor
-    """with the vector of token type 0 added"""
+    """with the vector of token type 0 added, where there are token types"""
     norm: Norm
+    distances: Tensor | None = None
+    """MPNet's (buckets, heads): what is added to the attention of a piece to one at a distance"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +92,10 @@ class Group(NamedTuple):
     """(sequences, pieces, dimension), 32-bit: hidden states of the last layer"""
     at_split: Tensor
     """likewise of the layer below the split"""
+
+
+#: How many sequences, their length, and the bias of their attention.
+Block = tuple[int, int, Tensor | None]
 
 
 class PackedBert:
@@ -144,7 +154,7 @@ class PackedBert:
         self, rows: Tensor, lengths: Sequence[int], runs: Sequence[list[int]], split: int
     ) -> Iterator[Group]:
         """The groups of one forward pass over hidden states (pieces, dimension)."""
-        blocks = [(len(run), length) for run, length in zip(runs, lengths, strict=True)]
+        blocks = [(len(run), length, self._bias(length)) for run, length in zip(runs, lengths, strict=True)]
         hidden = functional.pad(rows, (0, 0, 0, -len(rows) % ROWS))
         for layer in self.layers[:split]:
             hidden = self._layer(layer, hidden, blocks)
@@ -152,7 +162,7 @@ class PackedBert:
         for layer in self.layers[split:]:
             hidden = self._layer(layer, hidden, blocks)
         start = 0
-        for run, (n, length) in zip(runs, blocks, strict=True):
+        for run, (n, length, _) in zip(runs, blocks, strict=True):
             end = start + n * length
             yield Group(run, *(t[start:end].view(n, length, -1) for t in (hidden, at_split)))
             start = end
@@ -167,7 +177,13 @@ class PackedBert:
         words += functional.embedding(positions, own.positions)
         return functional.layer_norm(words, words.shape[1:], *own.norm, self.config.layer_norm_eps)
 
-    def _layer(self, layer: Layer, hidden: Tensor, blocks: Sequence[tuple[int, int]]) -> Tensor:
+    def _bias(self, length: int) -> Tensor | None:
+        """(heads, length, length), what is added to attention in sequences of a length."""
+        if self.embeddings.distances is None:
+            return None
+        return _relative_bias(self.embeddings.distances, length).to(self.dtype)
+
+    def _layer(self, layer: Layer, hidden: Tensor, blocks: Sequence[Block]) -> Tensor:
         """(pieces, dimension) to (pieces, dimension)."""
         shape, eps = hidden.shape[1:], self.config.layer_norm_eps
         attended = self._attended(layer.query_key_value(hidden.to(self.dtype)), blocks)
@@ -176,18 +192,33 @@ class PackedBert:
         hidden = hidden + layer.outer(functional.gelu(layer.inner(hidden.to(self.dtype))))
         return functional.layer_norm(hidden, shape, *layer.outer_norm, eps)
 
-    def _attended(self, query_key_value: Tensor, blocks: Sequence[tuple[int, int]]) -> Tensor:
+    def _attended(self, query_key_value: Tensor, blocks: Sequence[Block]) -> Tensor:
         """(pieces, dimension) from query, key and value beside each other, (pieces, 3 dimension)."""
         heads, dimension = self.config.num_attention_heads, self.config.hidden_size
         attended = query_key_value.new_zeros(len(query_key_value), dimension)
         start = 0
-        for n, length in blocks:
+        for n, length, bias in blocks:
             end = start + n * length
             parts = query_key_value[start:end].view(n, length, 3, heads, -1).permute(2, 0, 3, 1, 4)
-            out = functional.scaled_dot_product_attention(*parts)
+            out = functional.scaled_dot_product_attention(*parts, attn_mask=bias)
             attended[start:end] = out.transpose(1, 2).reshape(-1, dimension)
             start = end
         return attended
+
+
+def _relative_bias(table: Tensor, length: int) -> Tensor:
+    """(heads, length, length) from the biases of each bucket of distances, (buckets, heads): half of the
+    buckets for pieces behind, half for those before; of each half the first half has a distance each, the
+    others grow by the logarithm up to FAR (T5, Raffel et al. 2020, section 2.1).
+    """
+    places = torch.arange(length, device=table.device)
+    ahead = places[None, :] - places[:, None]
+    half = len(table) // 2
+    exact = half // 2
+    far = ahead.abs().clamp(min=1).float()
+    grown = exact + (torch.log(far / exact) / math.log(FAR / exact) * (half - exact)).long()
+    buckets = torch.where(ahead.abs() < exact, ahead.abs(), grown.clamp(max=half - 1)) + half * (ahead > 0)
+    return table[buckets].permute(2, 0, 1).contiguous()
 
 
 def _copied(values: Tensor, device: torch.device) -> Tensor:

@@ -1,4 +1,5 @@
-"""Reads a packed BERT from the files of a base model, with a release's changes merged into its layers.
+"""Reads a packed BERT or MPNet from the files of a base model, with the changes of a release merged into its
+layers.
 
 The embeddings are mapped from the file of the base, once for all releases of the process, which also share
 the layers that they do not change; of a layer only the weights that are used are held.
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from safetensors.torch import load_file
@@ -23,14 +24,34 @@ from models.encoder.weights import checked_weights
 from models.once import once
 from models.releases.tensors import read_tensors
 
-#: What a model must be, besides a BERT, to be computed here.
-_CONFIG = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute"}
+#: What a model must be, besides one of FAMILIES, to be computed here.
+_CONFIG = {"hidden_act": "gelu", "position_embedding_type": "absolute"}
 _EMBEDDINGS = "embeddings."
-_LAYER = (
-    "attention.self.query", "attention.self.key", "attention.self.value",
-    "attention.output.dense", "attention.output.LayerNorm",
-    "intermediate.dense", "output.dense", "output.LayerNorm",
-)  # fmt: skip
+_OUTPUTS = ("intermediate.dense", "output.dense", "output.LayerNorm")
+
+
+class Family(NamedTuple):
+    """The names that a family of models gives to its parameters."""
+
+    layer: tuple[str, ...]
+    """query, key, value, their output and its norm, the inner and outer layer and their norm"""
+    first_position: int = 0
+    types: str | None = None
+    distances: str | None = None
+
+
+FAMILIES = {
+    "bert": Family(
+        (*(f"attention.self.{n}" for n in ("query", "key", "value")), "attention.output.dense",
+         "attention.output.LayerNorm", *_OUTPUTS),
+        types="token_type_embeddings.weight",
+    ),
+    "mpnet": Family(
+        (*(f"attention.attn.{n}" for n in "qkvo"), "attention.LayerNorm", *_OUTPUTS),
+        first_position=2,  # those before it are of padding
+        distances="encoder.relative_attention_bias.weight",
+    ),
+}  # fmt: skip
 
 
 def load_packed(
@@ -42,7 +63,7 @@ def load_packed(
     weights: Path | None = None,
 ) -> PackedBert | None:
     """The packed model of a base, with the files of a release as in `weights.load_model`; None where the base
-    is no BERT in a folder with one file of weights.
+    is of no family of FAMILIES in a folder with one file of weights.
 
     Calls without either file share one model. Raises ReleaseError or ValueError as `weights.load_model`.
     """
@@ -58,16 +79,19 @@ def load_packed(
     check_changes({name: tensor.shape for name, tensor in tensors.items()}, changes)
     parameters, changed = _Parameters(tensors | own, changes), own.keys() | changed_parameters(changes)
 
-    def is_shared(part: str) -> bool:
-        return not any(name.startswith(part) for name in changed)
+    def is_shared(*parts: str) -> bool:
+        return not any(name.startswith(parts) for name in changed)
 
+    distances = FAMILIES[config.model_type].distances
     embeddings = (
-        _shared_embeddings(folder, device) if is_shared(_EMBEDDINGS) else _embeddings(parameters, device)
+        _shared_embeddings(folder, config, device)
+        if is_shared(_EMBEDDINGS, *([distances] if distances else []))
+        else _embeddings(parameters, config, device)
     )
     layers = [
-        _shared_layer(folder, i, device, dtype)
+        _shared_layer(folder, config, i, device, dtype)
         if is_shared(f"encoder.layer.{i}.")
-        else _layer(parameters, i, device, dtype)
+        else _layer(parameters, config, i, device, dtype)
         for i in range(config.num_hidden_layers)
     ]
     return PackedBert(config, embeddings, layers)
@@ -85,18 +109,18 @@ class _Parameters:
 
 @once
 def _shared(folder: Path, config: BertConfig, device: str, dtype: torch.dtype) -> PackedBert:
-    layers = [_shared_layer(folder, i, device, dtype) for i in range(config.num_hidden_layers)]
-    return PackedBert(config, _shared_embeddings(folder, device), layers)
+    layers = [_shared_layer(folder, config, i, device, dtype) for i in range(config.num_hidden_layers)]
+    return PackedBert(config, _shared_embeddings(folder, config, device), layers)
 
 
 @once
-def _shared_layer(folder: Path, number: int, device: str, dtype: torch.dtype) -> Layer:
-    return _layer(_Parameters(_mapped(folder), {}), number, device, dtype)
+def _shared_layer(folder: Path, config: BertConfig, number: int, device: str, dtype: torch.dtype) -> Layer:
+    return _layer(_Parameters(_mapped(folder), {}), config, number, device, dtype)
 
 
 @once
-def _shared_embeddings(folder: Path, device: str) -> Embeddings:
-    return _embeddings(_Parameters(_mapped(folder), {}), device)
+def _shared_embeddings(folder: Path, config: BertConfig, device: str) -> Embeddings:
+    return _embeddings(_Parameters(_mapped(folder), {}), config, device)
 
 
 @once
@@ -108,10 +132,13 @@ def _config(folder: Path) -> BertConfig | None:
     except FileNotFoundError:
         return None
     settings.setdefault("position_embedding_type", "absolute")
+    family = FAMILIES.get(settings.get("model_type", ""))
+    if family is None:
+        return None
     needed = {
         f"encoder.layer.{i}.{part}.weight"
         for i in range(settings.get("num_hidden_layers", 0))
-        for part in _LAYER
+        for part in family.layer
     }
     if (
         any(settings.get(k) != v for k, v in _CONFIG.items())
@@ -128,24 +155,31 @@ def _mapped(folder: Path) -> dict[str, Tensor]:
     return {n.removeprefix("bert."): t for n, t in stored.items() if t.is_floating_point()}
 
 
-def _embeddings(parameters: _Parameters, device: str) -> Embeddings:
+def _embeddings(parameters: _Parameters, config: BertConfig, device: str) -> Embeddings:
     def stored(name: str) -> Tensor:
         return parameters[_EMBEDDINGS + name].to(device)
 
-    positions = stored("position_embeddings.weight") + stored("token_type_embeddings.weight")[0]
+    family = FAMILIES[config.model_type]
+    positions = stored("position_embeddings.weight")[family.first_position :]
+    if family.types is not None:
+        positions = positions + stored(family.types)[0]
     norm = Norm(stored("LayerNorm.weight"), stored("LayerNorm.bias"))
-    return Embeddings(stored("word_embeddings.weight"), positions, norm)
+    distances = parameters[family.distances].to(device) if family.distances else None
+    return Embeddings(stored("word_embeddings.weight"), positions, norm, distances)
 
 
-def _layer(parameters: _Parameters, number: int, device: str, dtype: torch.dtype) -> Layer:
+def _layer(
+    parameters: _Parameters, config: BertConfig, number: int, device: str, dtype: torch.dtype
+) -> Layer:
+    names = FAMILIES[config.model_type].layer
     in_blocks = dtype == torch.bfloat16 and torch.device(device).type == "cpu"
 
     def stored(*parts: str, dtype: torch.dtype = torch.float32) -> list[Tensor]:
         """Weight and bias of the parts of the layer, one below the other."""
-        names = [f"encoder.layer.{number}.{part}" for part in parts]
+        paths = [f"encoder.layer.{number}.{part}" for part in parts]
         # Concatenated also where there is one, because it would stay a map of the file.
         return [
-            torch.cat([parameters[f"{name}.{kind}"] for name in names]).to(device, dtype)
+            torch.cat([parameters[f"{path}.{kind}"] for path in paths]).to(device, dtype)
             for kind in ("weight", "bias")
         ]
 
@@ -154,10 +188,10 @@ def _layer(parameters: _Parameters, number: int, device: str, dtype: torch.dtype
         return Linear(tuple(b.contiguous() for b in blocks(weight)) if in_blocks else (weight,), bias)
 
     return Layer(
-        query_key_value=linear(*_LAYER[:3]),
-        attended=linear(_LAYER[3]),
-        attended_norm=Norm(*stored(_LAYER[4])),
-        inner=linear(_LAYER[5]),
-        outer=linear(_LAYER[6]),
-        outer_norm=Norm(*stored(_LAYER[7])),
+        query_key_value=linear(*names[:3]),
+        attended=linear(names[3]),
+        attended_norm=Norm(*stored(names[4])),
+        inner=linear(names[5]),
+        outer=linear(names[6]),
+        outer_norm=Norm(*stored(names[7])),
     )

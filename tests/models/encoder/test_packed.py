@@ -1,4 +1,4 @@
-"""The packed model returns the hidden states of transformers' BERT, also on another device."""
+"""The packed model returns the hidden states of transformers' BERT and MPNet, also on another device."""
 
 from __future__ import annotations
 
@@ -150,9 +150,31 @@ def test_added_tokens_have_rows_and_leave_the_shared_model_alone(packed: Encoder
         extend_embedding(own, first, torch.zeros(2, 7))
 
 
-@pytest.mark.parametrize("make", [tiny.roberta, tiny.mpnet])
-def test_other_families_go_through_transformers(make: object, tmp_path: Path) -> None:
-    base = make(tmp_path)  # type: ignore[operator]
+def test_an_mpnet_is_packed_with_its_relative_positions(tiny_mpnet: str, tmp_path: Path) -> None:
+    """Distances below and above those of which each has its bias, and from which on all have one."""
+    name = "encoder.relative_attention_bias.weight"
+    delta = torch.randn(load_file(Path(tiny_mpnet) / "model.safetensors")[name].shape) * 3
+    path = tmp_path / ADAPTER
+    save_file({f"{name}.delta": delta}, path)
+    many = sequences([*LENGTHS, 7, 9, 17, 100, 130, 190, 290])
+    texts = ["The pain, drug", "", "déjà-vu <s> 20mg"]
+    encoded = []
+    for files in ({}, {"adapter": path}):
+        own, theirs = (
+            load(tiny_mpnet, max_pieces=tiny.POSITIONS, **files)
+            for load in (Encoder.for_inference, Encoder.load)
+        )
+        assert isinstance(own.model, PackedBert)
+        assert own.ends == theirs.ends
+        assert own.pieces_at(texts) == theirs.pieces_at(texts)
+        with torch.inference_mode():
+            encoded.append(own.encode_pieces(many))
+            assert furthest(encoded[-1], theirs.encode_pieces(many)) < 1e-5
+    assert furthest(*encoded) > 0.01
+
+
+def test_another_family_goes_through_transformers(tmp_path: Path) -> None:
+    base = tiny.roberta(tmp_path)
     assert load_packed(base) is None
     vectors = [
         load(base, max_pieces=32).embed(["the pain", "drug"])
