@@ -54,6 +54,7 @@ class Linear(NamedTuple):
 
     def __call__(self, inputs: Tensor) -> Tensor:
         """(rows, in) to (rows, out); in 32 bits where there are several blocks."""
+        inputs = inputs.to(self.bias.dtype)
         if len(self.weights) == 1:
             return functional.linear(inputs, self.weights[0], self.bias)
         return blocked_linear(inputs, self.weights, self.bias)
@@ -178,18 +179,17 @@ class PackedBert:
         return functional.layer_norm(words, words.shape[1:], *own.norm, self.config.layer_norm_eps)
 
     def _bias(self, length: int) -> Tensor | None:
-        """(heads, length, length), what is added to attention in sequences of a length."""
-        if self.embeddings.distances is None:
-            return None
-        return _relative_bias(self.embeddings.distances, length).to(self.dtype)
+        """(heads, length, length), 32-bit: what is added to attention in sequences of a length."""
+        distances = self.embeddings.distances
+        return None if distances is None else _relative_bias(distances, length)
 
     def _layer(self, layer: Layer, hidden: Tensor, blocks: Sequence[Block]) -> Tensor:
         """(pieces, dimension) to (pieces, dimension)."""
         shape, eps = hidden.shape[1:], self.config.layer_norm_eps
-        attended = self._attended(layer.query_key_value(hidden.to(self.dtype)), blocks)
+        attended = self._attended(layer.query_key_value(hidden).to(self.dtype), blocks)
         hidden = hidden + layer.attended(attended)
         hidden = functional.layer_norm(hidden, shape, *layer.attended_norm, eps)
-        hidden = hidden + layer.outer(functional.gelu(layer.inner(hidden.to(self.dtype))))
+        hidden = hidden + layer.outer(functional.gelu(layer.inner(hidden)))
         return functional.layer_norm(hidden, shape, *layer.outer_norm, eps)
 
     def _attended(self, query_key_value: Tensor, blocks: Sequence[Block]) -> Tensor:

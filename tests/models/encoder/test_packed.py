@@ -17,6 +17,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from models.encoder import batch_invariance
 from models.encoder.added_tokens import extend_embedding, first_added
 from models.encoder.model import Encoder
 from models.encoder.packed.bert import PIECES, Linear, PackedBert
@@ -171,6 +172,20 @@ def test_an_mpnet_is_packed_with_its_relative_positions(tiny_mpnet: str, tmp_pat
             encoded.append(own.encode_pieces(many))
             assert furthest(encoded[-1], theirs.encode_pieces(many)) < 1e-5
     assert furthest(*encoded) > 0.01
+
+
+@pytest.mark.parametrize("block", [16, 384])
+def test_an_encoder_of_larger_layers_is_packed_in_16_bits(
+    block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Layers of more inputs than a block have products in 32 bits, which are the inputs of others."""
+    monkeypatch.setattr(batch_invariance, "BLOCK", block)
+    base = tiny.mpnet(tmp_path)
+    in_16_bits, exact = (
+        Encoder.for_inference(base, max_pieces=32, dtype=dtype).encode_pieces(sequences())
+        for dtype in (torch.bfloat16, torch.float32)
+    )
+    assert 0 < furthest(in_16_bits, exact) < 0.1
 
 
 def test_another_family_goes_through_transformers(tmp_path: Path) -> None:
