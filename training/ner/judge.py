@@ -41,7 +41,7 @@ class Settings(TaggerSettings):
     average: Count = 1
     lr: float = 5e-4
     batch: Positive = 16
-    teaching: Share = 1.0
+    teaching: Share = 0.28
     stated: Share = 0.8
     heads: bool = True
     window: Count = 96
