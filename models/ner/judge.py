@@ -1,5 +1,5 @@
 """The judge: a tagger over a larger encoder, which reads again the texts in which the stage's tagger found an
-event of the writer's. Its mentions replace the tagger's.
+effect, and those of which the source states a medicine. Its mentions replace the tagger's.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from pydantic import TypeAdapter
 from models.encoder import mpnet
 from models.ner.model import NerModel
 from models.releases.manifest import Release
-from models.types import CODED_LABELS, JUDGE, OWN, Case, Mention
+from models.types import CODED_LABELS, JUDGE, Case, Mention
 
 
 class JudgeModel:
-    """Decides on the texts with an event; the mentions of others stay as they are."""
+    """Decides on the texts that it reads; the mentions of others stay as they are."""
 
     task = JUDGE
 
@@ -44,9 +44,9 @@ class JudgeModel:
         return cls(NerModel.load(release, device=device, dtype=dtype, base=folder, exact=False))
 
     def predict(self, batch: Sequence[Case]) -> list[list[Mention]]:
-        """The mentions of each text; a text without an event of the writer's is not read."""
+        """The mentions of each text, as the judge has them where it reads the text."""
         found = [list(case.mentions) for case in batch]
-        read = [i for i, case in enumerate(batch) if any(map(is_event, case.mentions))]
+        read = [i for i, case in enumerate(batch) if is_read(case)]
         cases = [batch[i] for i in read]
         again = self.tagger.predict([case.text for case in cases], [case.stated for case in cases])
         for i, mentions in zip(read, again, strict=True):
@@ -64,6 +64,8 @@ class JudgeModel:
         return TypeAdapter(list[list[Mention]]).validate_python(stored)
 
 
-def is_event(mention: Mention) -> bool:
-    """Whether a tagger takes a mention for an event of the writer's."""
-    return mention.label in CODED_LABELS and mention.status in (None, OWN)
+def is_read(case: Case) -> bool:
+    """Whether a text is worth the larger encoder: what a tagger takes for denied or feared may have happened,
+    and of a text that a source offers as a medicine's it misses one event of six.
+    """
+    return bool(case.stated.drugs) or any(m.label in CODED_LABELS for m in case.mentions)

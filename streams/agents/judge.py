@@ -1,4 +1,4 @@
-"""The second reading of the stage `ner`: a judge decides what the effects are that the tagger found."""
+"""The second reading of the stage `ner`: a judge decides what the effects of a text are."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
+from models.ner.named_drugs import with_named_drugs
 from models.types import Case, Mention
 from streams.records import TaggedReport
 
@@ -18,7 +19,11 @@ class Judge(Protocol):
 
 def judged(model: Judge, reports: Sequence[TaggedReport]) -> list[TaggedReport]:
     """The reports with their mentions as the judge decides; it knows the drugs and the indication that their
-    sources state.
+    sources state. Those in a language that the tagger does not read stay as they are.
     """
-    found = model.predict([Case(r.text, r.mentions, r.stated) for r in reports])
-    return [replace(r, mentions=tuple(own)) for r, own in zip(reports, found, strict=True)]
+    cases = [Case(r.text, r.mentions, r.stated) for r in reports if r.was_read]
+    decided = iter(model.predict(cases))
+    return [
+        replace(r, mentions=tuple(with_named_drugs(r.text, next(decided)))) if r.was_read else r
+        for r in reports
+    ]

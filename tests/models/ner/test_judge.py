@@ -1,4 +1,4 @@
-"""The judge reads again the texts in which a tagger found an event, and no other."""
+"""The judge reads again the texts with an effect, or with a stated medicine, and no other."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from models.encoder.model import Encoder
 from models.loading import load
 from models.ner.decoding import Decoding
 from models.ner.heads import Head
-from models.ner.judge import JudgeModel, is_event
+from models.ner.judge import JudgeModel, is_read
 from models.ner.model import NerModel
 from models.ner.reading import behind, stated_before
 from models.releases.manifest import Release, ReleaseError
@@ -46,32 +46,29 @@ def release(tiny_mpnet: str, tmp_path_factory: pytest.TempPathFactory) -> Releas
 
 
 @pytest.mark.parametrize(
-    ("mention", "event"),
+    ("case", "read"),
     [
-        (RASH, True),
-        (replace(RASH, status=None), True),
-        (replace(RASH, label=WITHDRAWAL), True),
-        (replace(RASH, status="negated"), False),
-        (replace(RASH, label=INDICATION, status="relieved"), False),
-        (NAME, False),
+        (Case(TEXT, (RASH,)), True),
+        (Case(TEXT, (replace(RASH, label=WITHDRAWAL, status=None),)), True),
+        (Case(TEXT, (NAME, replace(RASH, status="negated"))), True),
+        (Case(TEXT, (replace(RASH, label=INDICATION, status="relieved"),)), False),
+        (Case(TEXT, (NAME,)), False),
+        (Case(TEXT, ()), False),
+        (Case(TEXT, (), STATED), True),
+        (Case(TEXT, (), Stated((), "low mood")), False),
     ],
 )
-def test_what_is_an_event_of_the_writers(mention: Mention, event: bool) -> None:
-    assert is_event(mention) is event
+def test_texts_with_an_effect_or_a_stated_medicine_are_read(case: Case, read: bool) -> None:
+    assert is_read(case) is read
 
 
-def test_only_texts_with_an_event_are_read_and_their_mentions_replaced() -> None:
+def test_only_what_is_read_gets_other_mentions() -> None:
     reader = Reader()
     model = JudgeModel(reader)  # type: ignore[arg-type]
-    cases = [
-        Case(TEXT, (NAME,)),
-        Case(TEXT, (RASH, NAME), STATED),
-        Case("no rash", (replace(RASH, status="negated"),)),
-        Case("", ()),
-    ]
+    cases = [Case(TEXT, (NAME,)), Case(TEXT, (RASH, NAME), STATED), Case("the cat", (), STATED), Case("", ())]
     found = model.predict(cases)
-    assert reader.read == [(TEXT, STATED)]
-    assert [[m.text for m in mentions] for mentions in found] == [["drug"], ["the"], ["rash"], []]
+    assert reader.read == [(TEXT, STATED), ("the cat", STATED)]
+    assert [[m.text for m in mentions] for mentions in found] == [["drug"], ["the"], ["the"], []]
 
 
 def test_a_release_is_loaded_and_passes_its_canary(release: Release) -> None:

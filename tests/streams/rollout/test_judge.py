@@ -17,7 +17,7 @@ import pytest
 
 from models.loading import Loaded
 from models.releases.manifest import ReleaseError
-from models.types import ADE, JUDGE, Case, Mention, Stated
+from models.types import ADE, DRUG, JUDGE, Case, Mention, Stated
 from streams.agents.pipeline import stage_named
 from streams.cli.operations.local_checks import check_releases
 from streams.codec import encode
@@ -187,6 +187,23 @@ async def test_records_say_who_judged_them_and_only_texts_with_an_effect_are_rea
         ("no rash today", ("zoloft",)),
         ("a rash", ()),
     ]
+
+
+async def test_a_judge_reads_no_other_language_and_its_drugs_have_their_names() -> None:
+    class Naming(Denying):
+        def predict(self, batch: Sequence[Case]) -> list[list[Mention]]:
+            super().predict(batch)
+            return [[Mention(0, 6, case.text[:6], DRUG, 1.0)] for case in batch]
+
+    judge = Naming()
+    french = "Depuis hier, ce médicament me donne des rash terribles partout sur le corps."
+    ports = FakePorts(replace(loaded(FoundEverywhere()), judge=judging(judge)))
+    texts = [post(0, french, drug="zoloft"), post(1, "zolpft, a rash")]
+    await run_stage(STAGE, batches_of(texts), ports)
+    records = [orjson.loads(value or b"") for _, value, _ in ports.to("mentions")]
+    assert (records[0]["read"], records[0]["language"], records[0]["mentions"]) == (False, "fr", [])
+    assert [m["generic"] for m in records[1]["mentions"]] == ["sertraline"]
+    assert [case.text for case in judge.read] == ["zolpft, a rash"]
 
 
 async def test_without_a_judge_records_are_what_they_were() -> None:
