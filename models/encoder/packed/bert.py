@@ -200,7 +200,8 @@ class PackedBert:
         for n, length, bias in blocks:
             end = start + n * length
             parts = query_key_value[start:end].view(n, length, 3, heads, -1).permute(2, 0, 3, 1, 4)
-            out = functional.scaled_dot_product_attention(*parts, attn_mask=bias)
+            query, key, value = parts
+            out = functional.scaled_dot_product_attention(query, key, value, attn_mask=bias)
             attended[start:end] = out.transpose(1, 2).reshape(-1, dimension)
             start = end
         return attended

@@ -160,7 +160,8 @@ def test_an_mpnet_is_packed_with_its_relative_positions(tiny_mpnet: str, tmp_pat
     many = sequences([*LENGTHS, 7, 9, 17, 100, 130, 190, 290])
     texts = ["The pain, drug", "", "déjà-vu <s> 20mg"]
     encoded = []
-    for files in ({}, {"adapter": path}):
+    options: list[dict[str, Any]] = [{}, {"adapter": path}]
+    for files in options:
         own, theirs = (
             load(tiny_mpnet, max_pieces=tiny.POSITIONS, **files)
             for load in (Encoder.for_inference, Encoder.load)
