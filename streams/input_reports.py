@@ -11,6 +11,7 @@ import orjson
 from pydantic import Field, TypeAdapter, ValidationError
 
 from streams.codec import BadRecord, decode
+from streams.dates import stated_time
 from streams.records import (
     MAX_DRUGS,
     AuthorHash,
@@ -39,40 +40,40 @@ _PIPELINE_FIELDS = frozenset(f.name for f in fields(Report)) - PRODUCER_FIELDS
 PRODUCER_ORDER = tuple(f.name for f in fields(Report) if f.name in PRODUCER_FIELDS)
 #: Bounds of `Report.meta`: its size as JSON, and the number of its fields.
 MAX_META_BYTES, MAX_META_FIELDS = 16_384, 64
-#: A number of seconds from here on (the year 5138) is read as milliseconds.
-FIRST_MILLISECONDS = 1e11
-#: A text that begins with more digits has no date: `fromisoformat` takes any character for the `T` before a
-#: time, so that some milliseconds since 1970 would be read as a day of the eighteenth century.
-DATE_DIGITS = 8
-#: X's API v1.1: "Wed Oct 10 20:19:24 +0000 2018".
-X_FORMAT = "%a %b %d %H:%M:%S %z %Y"
 
 
-def read_report(data: bytes, origin: Origin | None = None) -> Report:
-    """The report in a record of an input topic, with the given `origin`; raises BadRecord, which does not
-    quote the record.
+def read_report(data: bytes, origin: Origin | None = None, received: datetime | None = None) -> Report:
+    """The report in a record of an input topic, with the given `origin`, `received` then (by default now);
+    raises BadRecord, which does not quote the record.
 
-    In addition to the strict form of `Report` it accepts a numeric id, and `created_at` as seconds or
-    milliseconds since 1970, as a plain date, without a zone (read as UTC, and marked) and in X's format.
-    Fields of the pipeline are ignored, unknown fields are kept in `meta`. An `author` that is not a hash is
-    left out, so that no handle is passed on.
+    In addition to the strict form of `Report` it accepts a numeric id, and `created_at` in every form of
+    `stated_time`. Fields of the pipeline are ignored, unknown fields are kept in `meta`, and so is a
+    `created_at` that is not believed: then the time of receipt counts. An `author` that is not a hash is left
+    out, so that no handle is passed on.
     """
-    return report_of(read_object(data), origin)
+    return report_of(read_object(data), origin, received)
 
 
-def report_of(content: dict[str, Any], origin: Origin | None = None) -> Report:
+def report_of(
+    content: dict[str, Any], origin: Origin | None = None, received: datetime | None = None
+) -> Report:
     """Like `read_report`, of the object that was read; changes it."""
     named = "author" in content and not _fits(_AUTHOR, content["author"])
     if named:
         del content["author"]
     strange = {n for n, kind in _TOLERATED.items() if n in content and not _fits(kind, content[n])}
+    created = stated_time(content.get("created_at"), received or datetime.now(UTC))
+    if created.doubt:
+        strange.add("created_at")
     known = PRODUCER_FIELDS - strange
     report = {name: value for name, value in content.items() if name in known}
     if isinstance(report.get("id"), int) and not isinstance(report["id"], bool):
         report["id"] = str(report["id"])
-    if report.get("created_at") is not None:
-        moment, assumed = _moment(report["created_at"])
-        report |= {"created_at": moment.isoformat(), "created_at_assumed_utc": assumed}
+    if created.believed:
+        assumed = created.assumed_utc
+        report |= {"created_at": created.believed.isoformat(), "created_at_assumed_utc": assumed}
+    else:
+        report.pop("created_at", None)
     unknown = [item for item in content.items() if item[0] not in known | _PIPELINE_FIELDS]
     try:
         meta, dropped = _bounded(unknown)
@@ -112,31 +113,6 @@ def read_object(data: bytes) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise BadRecord("Input should be an object")
     return content
-
-
-def _moment(value: object) -> tuple[datetime, bool]:
-    """The time, and whether its zone was missing and UTC was assumed; raises BadRecord."""
-    try:
-        if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise ValueError
-        if not isinstance(value, str):
-            seconds = value / 1000 if abs(value) >= FIRST_MILLISECONDS else value
-            return datetime.fromtimestamp(seconds, UTC), False
-        moment = _parsed(value.strip())
-        assumed = moment.tzinfo is None
-        # Also checks that the time has an equivalent in UTC.
-        return (moment.replace(tzinfo=UTC) if assumed else moment.astimezone(UTC)), assumed
-    except (ValueError, OverflowError, OSError):
-        raise BadRecord("created_at: not a time in any known format") from None
-
-
-def _parsed(text: str) -> datetime:
-    if len(text) > DATE_DIGITS and text[: DATE_DIGITS + 1].isdecimal():
-        raise ValueError
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        return datetime.strptime(text, X_FORMAT)
 
 
 def _bounded(items: list[tuple[str, Any]]) -> tuple[dict[str, Any], int]:

@@ -55,9 +55,9 @@ def decoded(source: Topic[Any], record: Inbound) -> Item:
         return Item(record, fault=Fault("process_died", _DIED))
     try:
         # Also checks the timestamp, which a producer may have set to anything.
-        received_at(record)
+        received = received_at(record)
         if source in INPUTS:
-            return Item(record, read_report(record.value, own_origin(record)))
+            return Item(record, read_report(record.value, own_origin(record), received))
         return Item(record, decode(source.record, record.value))
     except BadRecord as error:
         return Item(record, fault=Fault("bad_record", str(error)))

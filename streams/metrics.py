@@ -153,7 +153,8 @@ SOURCE_ITEMS = _counter(
     "Items of a source of live posts, by outcome: sent, left out by the filter (filtered) or because their "
     "author asks for it (excluded), deletions (deleted), posts that came after their deletion (stale), "
     "deleted accounts (account) and those whose reports cannot be found (unresolved), malformed or too large "
-    "(malformed)",
+    "(malformed); of a feed entries that cannot be read (unreadable), without text (empty) and older "
+    "versions of another (repeated)",
 )
 SOURCE_RECONNECTS = _counter(
     "pv_source_reconnects",
@@ -179,7 +180,10 @@ def prepare_source(source: str) -> dict[str, Counter]:
         SOURCE_RECONNECTS.labels(source, reason)
     SOURCE_GAPS.labels(source)
     SOURCE_GAP_SECONDS.labels(source)
-    outcomes = ("sent", "filtered", "excluded", "deleted", "stale", "account", "unresolved", "malformed")
+    outcomes = (
+        "sent", "filtered", "excluded", "deleted", "stale", "account", "unresolved", "malformed",
+        "unreadable", "empty", "repeated",
+    )  # fmt: skip
     return {outcome: SOURCE_ITEMS.labels(source, outcome) for outcome in outcomes}
 
 

@@ -14,6 +14,7 @@ from streams.cli.files import check_writable
 if TYPE_CHECKING:
     from models.files.columns import Columns
     from models.files.reading import OpenFile
+    from streams.dates import Doubt
     from streams.input_rows import RowReader
 
 COLUMN = Annotated[
@@ -32,7 +33,7 @@ ENCODING = Annotated[
 DAY_FIRST = Annotated[
     bool | None,
     typer.Option(
-        "--day-first/--month-first", help="what dates such as 3/4/2026 mean; by default they are refused"
+        "--day-first/--month-first", help="what dates such as 3/4/2026 mean; by default they are left out"
     ),
 ]
 REJECTED = Annotated[
@@ -41,6 +42,13 @@ REJECTED = Annotated[
 ]
 #: What the commands read, for their help.
 FORMATS = "JSON Lines, JSON, CSV, Excel (.xlsx) or Parquet, also compressed"
+
+_DOUBTS: dict[Doubt, str] = {
+    "unreadable": "in no known form",
+    "ambiguous": "with day or month first (say --day-first or --month-first)",
+    "sentinel": "before 1905 or in January 1970, which programs write for no date",
+    "future": "later than tomorrow",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,5 +121,8 @@ def notes(file: OpenFile, reader: RowReader) -> Iterator[str]:
         yield f"read as {file.described()}"
     if file.guessed_encoding:
         yield "the file is not in UTF-8; if letters are wrong, name its encoding with --encoding"
+    if reader.dates_left_out:
+        reasons = ", ".join(f"{n} {_DOUBTS[why]}" for why, n in reader.dates_left_out.most_common())
+        yield f"dates left out, so that the time of receipt counts: {reasons}"
     if reader.ids_made:
         yield f"{reader.ids_made} ids made from the content of rows without one; equal rows have one id"

@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from streams import metrics
 from streams.codec import BadRecord
+from streams.dates import stated_time
 from streams.input_reports import report_of
 from streams.intake.authors import AuthorKeys
 from streams.intake.duplicates import Window
@@ -109,8 +110,7 @@ class PostIntake:
             text=text,
             drug=drugs[0] if len(drugs) == 1 else drugs or None,
             indication=indication_without_person(post.indication, regions),
-            created_at=_with_zone(post.created_at),
-            created_at_assumed_utc=post.created_at is not None and post.created_at.tzinfo is None,
+            **self._created_at(post),
             language=_valid(_LANGUAGE, post.language),
             permalink=_valid(_PERMALINK, post.permalink) if keeps_person else None,
             author=self.author_hash(post.author) if post.author and keeps_person else None,
@@ -119,6 +119,13 @@ class PostIntake:
             aggregate_only=post.aggregate_only,
             masked=masked,
         )
+
+    def _created_at(self, post: Post) -> dict[str, Any]:
+        """The time of the post, if it is believed; a text that is no time stays out: it may hold anything."""
+        stated = stated_time(post.created_at, datetime.fromtimestamp(self._clock(), UTC))
+        if stated.doubt:
+            return {"meta": {"created_at": stated.time.isoformat()}} if stated.time else {}
+        return {"created_at": stated.time, "created_at_assumed_utc": stated.assumed_utc}
 
     def author_hash(self, author: str) -> str | None:
         """The keyed hash under which new reports of the author are kept; None without a key."""
@@ -149,10 +156,6 @@ def indication_without_person(stated: str | None, regions: tuple[str, ...]) -> s
     """What a source states that drugs were taken for, like `drugs_without_person`."""
     fits = stated and stated.strip() and _is_valid(_INDICATION, stated) and not mask(stated, regions)[1]
     return stated if fits else None
-
-
-def _with_zone(moment: datetime | None) -> datetime | None:
-    return moment.replace(tzinfo=UTC) if moment is not None and moment.tzinfo is None else moment
 
 
 def _is_valid(kind: TypeAdapter[str], value: str) -> bool:

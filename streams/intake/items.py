@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Protocol
 
 from streams.records import Report
@@ -15,8 +14,8 @@ class Post:
 
     id: str
     text: str
-    created_at: datetime | None = None
-    """Where it has no zone, UTC is assumed and the report states that."""
+    created_at: object = None
+    """As the source states it, see `streams.dates.stated_time`."""
     language: str | None = None
     """ISO 639-1 code, where the source states one."""
     author: str | None = None

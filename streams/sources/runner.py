@@ -146,6 +146,8 @@ class Runner:
             log.warning("%s: %.0f s of the stream are missing, and will not come again", name, step.gap)
         self._count("malformed", step.malformed)
         self._count("excluded", step.excluded)
+        for outcome, n in step.left_out.items():
+            self._count(outcome, n)
         for item in step.items:
             self._count(await self._deliver(item))
         if step.at is not None:

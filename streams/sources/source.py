@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import AsyncGenerator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from streams.intake.items import Item
@@ -25,6 +25,8 @@ class Step:
     """When the source published the newest item, in seconds since 1970."""
     malformed: int = 0
     """Messages that are not of the protocol, or too large."""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """Entries of a feed that are not sent, by outcome as in the metric."""
     excluded: int = 0
     """Posts that their author or the protocol asks to leave out."""
     gap: float = 0.0

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import orjson
 
 from models.drugs.classes import class_named
+from streams.dates import implausible
 from streams.order import Revision
 from streams.records import CodedEvent, CodedReport, Origin, Report, Summary
 from streams.store.tables import REPORTS, SUMMARIES, Table
@@ -17,8 +18,6 @@ from streams.store.tables import REPORTS, SUMMARIES, Table
 Row = dict[str, Any]
 #: In the column `review` of an event that a reviewer found to be none.
 REJECTED = "reject"
-#: A time that was read as UTC may be that of another zone.
-AHEAD = timedelta(days=1)
 #: Columns of `reports` and `summaries` that `revision_from` reads, in its order.
 REVISION = (
     "origin_topic", "origin_partition", "origin_offset", "generations", "received_at", "releases", "deleted",
@@ -79,13 +78,11 @@ class Rows:
 
 
 def _reported_at(record: Report) -> datetime | None:
-    """When the report was written: where that is a time after its arrival, which a wrong clock states, the
-    arrival. Otherwise it would be in no window of the signals, and the latest report of all for years.
+    """When the report was written; its arrival where that cannot be, as records of earlier versions state it.
+    Otherwise it would be in no window of the signals, or the latest report of all for years.
     """
     created, received = record.created_at, record.received_at
-    if created is None or (received is not None and created - received > AHEAD):
-        return received
-    return created
+    return received if created is None or implausible(created, received) else created
 
 
 def revision_from(row: Sequence[Any]) -> Revision:

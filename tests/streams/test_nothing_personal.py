@@ -60,7 +60,7 @@ def quoting_id(model: Any, batch: Sequence[Report]) -> list[TaggedReport]:
 
 
 BAD = (
-    b"{" + SECRET.encode(), line(id=[SECRET]), line(text={SECRET: SECRET}), line(created_at=SECRET),
+    b"{" + SECRET.encode(), line(id=[SECRET]), line(text={SECRET: SECRET}),
     line(aggregate_only=SECRET), line(masked=[{"kind": SECRET, "start": 0, "end": 1}]),
     line(masked=SECRET), line(duplicate_of=SECRET + "\n"), line(id=SECRET + "\n"),
 )  # fmt: skip

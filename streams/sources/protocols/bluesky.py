@@ -21,7 +21,6 @@ from streams.sources.protocols.connection import (
     answered,
     interruptions,
     language_code,
-    parse_time,
     session,
 )
 from streams.sources.source import Backoff, Interrupted, Position, Ramp, SourceFailed, Step
@@ -164,7 +163,7 @@ def _post(did: str, commit: dict[str, Any]) -> Item:
     return Post(
         id=id_,
         text=record["text"],
-        created_at=parse_time(record.get("createdAt")),
+        created_at=record.get("createdAt"),
         # Who writes in several may state them all with every post: then the text decides.
         language=languages.pop() if len(languages) == 1 else None,
         author=did,

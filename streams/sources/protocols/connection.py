@@ -6,14 +6,13 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any, Protocol, TypeVar
 
 import aiohttp
 import orjson
 from aiohttp import ClientResponse
 
+from streams.dates import stated_time
 from streams.sources.protocols.reach import PublicResolver, Reach
 from streams.sources.source import Interrupted, SourceFailed
 
@@ -102,28 +101,9 @@ def asked_wait(status: int, headers: Mapping[str, str]) -> float | None:
 
 
 def _until(value: str) -> float | None:
-    """Seconds until a time: seconds since 1970, ISO 8601 or the format of HTTP."""
-    try:
-        if value.isascii() and value.isdecimal():
-            moment = float(value)
-        elif "," in value:
-            moment = parsedate_to_datetime(value).timestamp()
-        else:
-            moment = datetime.fromisoformat(value).timestamp()
-    except (ValueError, OverflowError):
-        return None
-    return max(0.0, moment - time.time())
-
-
-def parse_time(value: object) -> datetime | None:
-    """A time in ISO 8601, with UTC where it has no zone; None for anything else."""
-    if not isinstance(value, str):
-        return None
-    try:
-        moment = datetime.fromisoformat(value)
-        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
+    """Seconds until a time: seconds since 1970, ISO 8601 or the format of HTTP; None for anything else."""
+    moment = stated_time(value).seconds
+    return None if moment is None else max(0.0, moment - time.time())
 
 
 def language_code(value: object) -> str | None:

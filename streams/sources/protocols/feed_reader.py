@@ -49,7 +49,7 @@ class FeedReader:
         if not self._users:
             await self._end()
 
-    async def read(self, body: bytes) -> dict[str, Any]:
+    async def read(self, body: bytes, charset: str | None = None, address: str = "") -> dict[str, Any]:
         """The feed, as `feed_child.read_feed` gives it. Raises Interrupted for what is no feed, and for a
         hostile one: it takes too much time or memory.
         """
@@ -57,7 +57,7 @@ class FeedReader:
             process = await self._started()
             try:
                 async with asyncio.timeout(self._seconds):
-                    answer = await _ask(process, body)
+                    answer = await _ask(process, orjson.dumps({"charset": charset, "address": address}), body)
             except (TimeoutError, OSError, asyncio.IncompleteReadError):
                 await self._end()
                 raise Interrupted("hostile", "a feed that takes too much time or memory to read") from None
@@ -101,10 +101,10 @@ class FeedReader:
             await process.wait()
 
 
-async def _ask(process: Process, body: bytes) -> bytes:
+async def _ask(process: Process, *parts: bytes) -> bytes:
     assert process.stdin is not None
     assert process.stdout is not None
-    process.stdin.write(SIZE.pack(len(body)) + body)
+    process.stdin.write(b"".join(SIZE.pack(len(part)) + part for part in parts))
     await process.stdin.drain()
     size = SIZE.unpack(await process.stdout.readexactly(SIZE.size))[0]
     if size > MAX_ANSWER:

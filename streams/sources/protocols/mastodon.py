@@ -17,13 +17,13 @@ from urllib.parse import urlsplit
 import aiohttp
 import orjson
 
+from streams.dates import stated_time
 from streams.intake.items import Deletion, Item, Post
 from streams.sources.protocols.connection import (
     answered,
     interruptions,
     json_of,
     language_code,
-    parse_time,
     raise_for,
     read_lines,
     session,
@@ -164,7 +164,7 @@ class Mastodon:
                 malformed += 1
                 continue
             items.append(post)
-            at = post.created_at.timestamp() if post.created_at else at
+            at = stated_time(post.created_at).seconds or at
         return Step(items=tuple(items), excluded=excluded, malformed=malformed, at=at)
 
     def _withdrawn(self, status: dict[str, Any]) -> list[Item]:
@@ -183,7 +183,7 @@ class Mastodon:
         return Post(
             id=self.prefix + id_,
             text="\n".join(part for part in (warning, text_of(original["content"])) if part),
-            created_at=parse_time(status.get("created_at")),
+            created_at=status.get("created_at"),
             language=language_code(original.get("language")),
             author=str(status["account"]["acct"]),
             permalink=original.get("url"),
@@ -198,7 +198,8 @@ class Mastodon:
                 for i in range(0, len(ids), AT_ONCE):
                     asked = [id_.removeprefix(self.prefix) for id_ in ids[i : i + AT_ONCE]]
                     there = {s["id"]: s for s in await self._statuses(client, asked) if "id" in s}
-                    edited = [s for s in there.values() if _seconds(s.get("edited_at")) >= since]
+                    edits = {id_: stated_time(s.get("edited_at")).seconds for id_, s in there.items()}
+                    edited = [s for id_, s in there.items() if (edits[id_] or 0.0) >= since]
                     deleted = [Deletion(self.prefix + id_) for id_ in asked if id_ not in there]
                     yield [*deleted, *self._read([s for s in edited if s.get("edited_at")]).items]
 
@@ -244,12 +245,6 @@ def rewound(id_: str, seconds: float) -> str:
 
 def _ids(step: Step, prefix: str) -> list[str]:
     return [item.id.removeprefix(prefix) for item in step.items if isinstance(item, Post)]
-
-
-def _seconds(moment: object) -> float:
-    """Seconds since 1970; 0 for what is no time."""
-    parsed = parse_time(moment)
-    return parsed.timestamp() if parsed else 0.0
 
 
 async def _page(

@@ -7,12 +7,12 @@ import hashlib
 import logging
 from collections.abc import AsyncGenerator, Collection, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from streams.codec import BadRecord
+from streams.dates import stated_time
 from streams.input_reports import read_object, report_of
 from streams.intake.items import Deletion, Item, Post
 from streams.pipe import PipeThread
@@ -136,10 +136,9 @@ class Ndjson:
                 items.append(self._item(line))
             except ValueError:
                 malformed += 1
-        moments = [_seconds(i.created_at) for i in items if isinstance(i, Post) and i.created_at]
-        return Step(
-            items=tuple(items), malformed=malformed, position=position, at=moments[-1] if moments else None
-        )
+        moments = (stated_time(i.created_at).seconds for i in reversed(items) if isinstance(i, Post))
+        at = next(filter(None, moments), None)
+        return Step(items=tuple(items), malformed=malformed, position=position, at=at)
 
     def _item(self, line: bytes) -> Item:
         """Raises ValueError, of which BadRecord is one."""
@@ -155,19 +154,15 @@ class Ndjson:
                 raise BadRecord("id: Input should be a valid string")
             return Deletion(values["id"])
         wanted = {
-            name: values[name]
-            for name in ("id", "text", "created_at", "drug", "indication")
-            if values[name] is not None
+            name: values[name] for name in ("id", "text", "drug", "indication") if values[name] is not None
         }
         text = values["text"]
         # A text that is empty or too long is an edit all the same, which takes back what it replaces.
         report = report_of(wanted | {"text": "-"} if isinstance(text, str) else wanted)
-        created = report.created_at
         return Post(
             id=report.id,
             text=text,
-            # The intake assumes UTC again, and notes it.
-            created_at=created.replace(tzinfo=None) if created and report.created_at_assumed_utc else created,
+            created_at=values["created_at"],
             language=language_code(values["language"]),
             drugs=report.stated_drugs,
             indication=report.indication,
@@ -194,11 +189,6 @@ def _pause_others(latest: dict[str, GrowingFile], name: str, file: GrowingFile, 
 def _read_line(file: BinaryIO) -> bytes:
     """The next line of a pipe, which may have no end; empty at the end of the pipe."""
     return read_bounded(file)[0]
-
-
-def _seconds(moment: datetime) -> float:
-    """Seconds since 1970; a time without a zone is in UTC."""
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def _is_true(value: object) -> bool:

@@ -15,12 +15,12 @@ from typing import Any
 
 import orjson
 
+from streams.dates import stated_time
 from streams.intake.items import Post
 from streams.sources.protocols.connection import (
     answered,
     interruptions,
     language_code,
-    parse_time,
     raise_for,
     read_lines,
     session,
@@ -99,8 +99,7 @@ class X:
             post = read_post(line)
         except ValueError:
             return Step(malformed=1)
-        at = post.created_at.timestamp() if post.created_at else None
-        return Step(items=(post,), position=position, at=at)
+        return Step(items=(post,), position=position, at=stated_time(post.created_at).seconds)
 
 
 def read_post(line: bytes) -> Post:
@@ -134,7 +133,7 @@ def _post(data: dict[str, Any]) -> Post:
     return Post(
         id=PREFIX + first,
         text=unescaped(text),
-        created_at=parse_time(data.get("created_at")),
+        created_at=data.get("created_at"),
         language=language_code(data.get("lang")),
         repost_of=PREFIX + reposted[0] if reposted else None,
         edited=len(versions) > 1,

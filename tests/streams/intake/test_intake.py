@@ -65,6 +65,23 @@ def test_a_post_becomes_a_report_that_is_read_back_from_the_topic() -> None:
     assert taken.take(POST) == report, "a repeat is equal"
 
 
+@pytest.mark.parametrize(
+    ("stated", "meta"),
+    [
+        ("1792-06-01T00:00:00Z", {"created_at": "1792-06-01T00:00:00+00:00"}),
+        (4_000_000_000_000, {"created_at": "2096-10-02T07:06:40+00:00"}),
+        ("by @alice, yesterday", {}),
+    ],
+)
+def test_a_time_that_is_not_believed_is_stated_beside_the_report_unless_it_may_be_a_name(
+    stated: object, meta: dict[str, str]
+) -> None:
+    report = intake().take(replace(POST, created_at=stated))
+    assert report is not None
+    assert (report.created_at, report.created_at_assumed_utc, report.meta) == (None, False, meta)
+    assert read_report(as_input(report)) == report
+
+
 def test_without_a_key_there_is_no_author_and_during_a_rotation_both_keys_are_known() -> None:
     without = intake(author_key="")
     report = without.take(POST)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from streams.dates import stated_time
 from streams.intake.items import Post
 from streams.records import Report
 
@@ -10,7 +11,7 @@ class PassAll:
     """Sends id, text and time of every post."""
 
     def take(self, post: Post) -> Report | None:
-        return Report(id=post.id, text=post.text, created_at=post.created_at)
+        return Report(id=post.id, text=post.text, created_at=stated_time(post.created_at).time)
 
     def has_taken(self, id_: str) -> bool:
         return False

@@ -122,16 +122,16 @@ def test_reviews_that_do_not_name_their_drug_count_for_it(opened: Open) -> None:
     ]  # fmt: skip
 
 
-def test_a_report_of_the_future_counts_in_signals_from_its_arrival_on(opened: Open) -> None:
+def test_a_report_of_the_future_or_of_1792_counts_in_signals_from_its_arrival_on(opened: Open) -> None:
     database = opened(write=True)
     far, near = datetime(2099, 1, 1, tzinfo=UTC), NOON + timedelta(hours=14)
-    apply(
-        database, message(0, report("far", 0, event(), created_at=far)),
-        message(1, report("near", 1, event(), created_at=near)),
-    )  # fmt: skip
+    made = {"far": far, "near": near, "old": datetime(1792, 6, 1, tzinfo=UTC)}
+    for place, (id_, at) in enumerate(made.items()):
+        apply(database, message(place, report(id_, place, event(), created_at=at)))
     found = rows(database, "SELECT id, reported_at FROM reports ORDER BY id")
-    assert found == [("far", NOON.replace(tzinfo=None)), ("near", near.replace(tzinfo=None))]
-    assert count(database, Population().within("7d", NOON + timedelta(days=1))).reports == 2
+    noon = NOON.replace(tzinfo=None)
+    assert found == [("far", noon), ("near", near.replace(tzinfo=None)), ("old", noon)]
+    assert count(database, Population().within("7d", NOON + timedelta(days=1))).reports == 3
     assert rows(database, "SELECT created_at FROM reports WHERE id = 'far'") == [(far.replace(tzinfo=None),)]
 
 

@@ -9,7 +9,6 @@ import orjson
 import pytest
 
 from streams.sources.protocols import rss
-from streams.sources.protocols.feed_child import read_feed
 from streams.sources.protocols.rss import Rss, asked_pause
 from streams.topics import MAX_MESSAGE
 from tests.streams.polling import until
@@ -52,17 +51,6 @@ async def test_a_feed_is_read_again_only_where_it_has_changed_and_its_changed_en
         await asyncio.sleep(0.1)
     assert list(delivery.state().values()) == ["Case 1\nawake 1", "Case 2\ncorrected 2", "Case 3\nawake 3"]
     assert len(delivery.sent) == 4
-
-
-def test_entries_with_one_id_are_not_sent_again_at_each_request() -> None:
-    links = "".join(
-        f"<item><title>{title}</title><link>https://a.example/</link></item>" for title in ("new", "old")
-    )
-    feed = orjson.loads(read_feed(f"<rss version='2.0'><channel>{links}</channel></rss>".encode()))
-    source = Rss(url="https://a.example/feed")
-    first = source._step(feed, {}, {})
-    assert ([getattr(item, "text", "") for item in first.items], first.malformed) == (["new"], 1)
-    assert source._step(feed, {}, first.position or {}).items == ()
 
 
 async def test_after_a_restart_only_what_is_new_is_sent() -> None:
@@ -157,19 +145,19 @@ async def test_a_large_feeds_position_fits_no_entry_is_sent_twice(monkeypatch: p
     assert second.position == first.position
 
 
-async def test_what_is_no_feed_and_an_entry_without_an_id_are_left_out() -> None:
+async def test_what_is_no_feed_and_an_entry_without_a_text_are_left_out() -> None:
     def count(name: str, **labels: str) -> float:
         return sample(name, source="rss", **labels)
 
     delivery, name = KeptDelivery(), "pv_source_items_total"
-    http, malformed = count("pv_source_reconnects_total", reason="http"), count(name, outcome="malformed")
-    without = f"{HEAD}<item><title>No id</title></item>{item(entries(9)[0])}</channel></rss>".encode()
+    http, empty = count("pv_source_reconnects_total", reason="http"), count(name, outcome="empty")
+    without = f"{HEAD}<item><guid>x</guid></item>{item(entries(9)[0])}</channel></rss>".encode()
     async with Feed(World(entries(1))) as feed:
         feed.bodies = [b"<html>not a feed", b"", b"\x00\xff", without]
         async with running(runner(made(feed), delivery)):
             await until(lambda: len(delivery.sent) == 2)
     assert count("pv_source_reconnects_total", reason="http") == http + 3
-    assert count(name, outcome="malformed") == malformed + 1
+    assert count(name, outcome="empty") == empty + 1
 
 
 @pytest.mark.parametrize(
