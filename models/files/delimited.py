@@ -14,7 +14,11 @@ from models.files.unpacked import Lines
 
 #: A field may be as long as a row.
 csv.field_size_limit(MAX_LINE)
-SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+#: The FDA's quarterly files have dollar signs, older exports carets and tildes.
+SEPARATORS = {
+    ",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", "$": "dollar signs", "^": "carets",
+    "~": "tildes",
+}  # fmt: skip
 #: Excel's first line that states the separator.
 _SEP = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 _UNCLOSED = "its quotation marks do not match"

@@ -149,7 +149,7 @@ def test_a_parquet_name_is_no_pattern_and_its_values_keep_their_meaning(tmp_path
 
 def test_line_feeds_quotation_marks_and_separators_of_a_cell_stay(tmp_path: Path) -> None:
     text = 'a; "rash",\tafter\r\ntwo | days \u2028 éß😀'
-    for separator in ",;\t|":
+    for separator in ",;\t|$^~":
         file = io.StringIO(newline="")
         csv.writer(file, delimiter=separator).writerows([["id", "text"], ["1", text], ["2", "x"]])
         with open_file(io.BytesIO(file.getvalue().encode())) as opened:
@@ -163,6 +163,8 @@ def test_line_feeds_quotation_marks_and_separators_of_a_cell_stay(tmp_path: Path
     ("data", "rows"),
     [
         (b"sep=;\nid;text\n1;rash\n", [{"id": "1", "text": "rash"}]),
+        (b"caseid$text\r\n7$rash, hives\r\n", [{"caseid": "7", "text": "rash, hives"}]),
+        (b"id,text\n1,cost $5 or ^ ~\n", [{"id": "1", "text": "cost $5 or ^ ~"}]),
         (b"text\nrash, and hives\nnone\n", [{"text": "rash, and hives"}, {"text": "none"}]),
         (b'ID\tReview\n1\t"Best" drug\n', [{"id": "1", "text": '"Best" drug'}]),
         (b'id,text\n1,"a \\"rash\\", x"\n', [{"id": "1", "text": 'a "rash", x'}]),
@@ -172,8 +174,8 @@ def test_line_feeds_quotation_marks_and_separators_of_a_cell_stay(tmp_path: Path
         (b"", []),
         (b"id,text\n", []),
     ],
-    ids=["sep", "one column", "unquoted tabs", "backslashes", "carriage returns",
-         "empty column", "blank", "", "header"],
+    ids=["sep", "FDA", "their marks in a text", "one column", "unquoted tabs", "backslashes",
+         "carriage returns", "empty column", "blank", "", "header"],
 )  # fmt: skip
 def test_forms_of_csv(data: bytes, rows: list[dict[str, str]]) -> None:
     with open_file(io.BytesIO(data)) as file:
