@@ -27,6 +27,15 @@ _DOMAINS_WITH_PATH = (
 _SENTENCE = "(?-i:[A-Z][a-z]{2,}/)"
 # What units are given by, "insulin 20 u/day". Of users of Reddit with such a name /u/day is found.
 _RATES = "minutes?|mins?|hours?|hrs?|days?|nights?|weeks?|months?|doses?|meals?|shots?|lit(?:er|re)s?|grams?"
+# When and where a dose is taken, "2@bedtime", behind an amount or a word; a handle is so behind a space.
+_OCCASIONS = (
+    "bed(?:time)?|nights?|nite|noon|midnight|mornings?|lunch(?:time)?|dinner(?:time)?|supper|breakfast|[aq]?hs|[ap]m"
+    "|once|least"
+)
+_AT_OCCASION = (
+    rf"(?:(?<=\w)|(?<=\d\s)|(?<=mg\s)|(?<=tab\s)|(?<=tabs\s)|(?<=pills\s)){_AT}(?:{_OCCASIONS})"
+    r"(?![\w-])(?!(?-i:\.[a-z]))"
+)
 #: In this order at each place. Where a part repeats, a look behind fixes its first character: without it a
 #: long text would need quadratic time.
 _PATTERN = re.compile(
@@ -36,15 +45,34 @@ _PATTERN = re.compile(
       | (?<!\w)www\d?\.[^\s.]\S*
       | (?<![\w.@-])(?:[\w-]+\.)+(?:(?:{_DOMAINS})\b(?:[/?:]\S*)?|(?!{_SENTENCE})(?:{_DOMAINS_WITH_PATH})/\S+)
     )
-  | (?P<email>(?<![\w.+%-])[\w.+%-]+{_AT}[\w-]+(?:\.[\w-]+)+)
+  | (?P<email>
+        (?<![\w.+%-])(?!\d[\d.]*[a-z]{{0,5}}{_AT}(?:{_OCCASIONS})\b(?!(?-i:\.[a-z])))
+        [\w.+%-]+{_AT}[\w-]+(?:\.[\w-]+)+
+    )
   | (?P<user>
-        (?:(?<!\w){_AT}|{_AT}(?=[^\W\d])){_INVISIBLE}\w+(?:[.-]\w+)*(?:{_AT}\w+(?:[.-]\w+)*)?
+        (?!{_AT_OCCASION})(?:(?<!\w){_AT}|{_AT}(?=[^\W\d])){_INVISIBLE}\w+(?:[.-]\w+)*(?:{_AT}\w+(?:[.-]\w+)*)?
       | (?<![\w/])(?:/u/|u/(?!(?:{_RATES})(?![\w-])))[\w-]{{3,}}
       | (?<!\w)did:(?:plc|web):[\w.:%-]+
     )
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+#: What looks like an address where a full stop has no space behind it: "with food.then/now", "nausea.it/was".
+#: Where the word behind it is also the domain of a country, the next one must be one that no page is called.
+_PROSE = re.compile(
+    r"[a-z]+\.(?:(?:then|but|and|when|now|still|also|was|were|had|have|got|felt|took|they|that|this|the|not|just"
+    r"|after|while|would|could|can|with)/[a-z]+"
+    r"|(?:it|is|so|no|in|at|to|be|am|as)/(?:was|is|are|were|has|had|have|this|that|these|those|they|the|it|then"
+    r"|now|and|or|not|just|also|does|did|can|could|will|would))[.,;:!?)]*"
+)
+#: Before the number of a package; "a lot" is no such word.
+_OF_PACKAGE = re.compile(
+    r"(?:(?<!\ba )(?<!whole )\blots?|\bbatch(?:es)?|\bndc|\bserial)"
+    r"\s*(?:#|no\b\.?|numbers?\b|nr\b\.?)?\s*[:=#-]?\s*(?:[a-z]{1,3}-?)?\Z",
+    re.IGNORECASE,
+)
+#: Characters before a number in which `_OF_PACKAGE` is looked for.
+_BEFORE = 24
 #: Characters that occur in everything above.
 _MARKS = re.compile("[@\uff20\ufe6b:/.]")
 _TRAILING = ".,;:!?)]}>\"'\u2026\u00bb\u201d\u2019*"
@@ -106,6 +134,8 @@ def _names(text: str) -> Iterator[tuple[MaskKind, int, int]]:
         kind: MaskKind = match.lastgroup  # type: ignore[assignment]
         end = match.end()
         if kind == "url":
+            if _PROSE.fullmatch(match.group()):
+                continue
             end = match.start() + len(match.group().rstrip(_TRAILING))
         yield kind, match.start(), end
 
@@ -121,6 +151,6 @@ def _phones(text: str, regions: Sequence[str]) -> Iterator[tuple[MaskKind, int, 
         for m in PhoneNumberMatcher(text, region, leniency=Leniency.VALID)
     }
     for start, stop in sorted(spans):
-        if start >= end:
+        if start >= end and not _OF_PACKAGE.search(text[max(0, start - _BEFORE) : start]):
             yield "phone", start, stop
             end = stop

@@ -40,6 +40,13 @@ REGIONS = ("US", "GB")
         ("call +1 (\u2066415\u2069) 555-2671, 415\u200e-555\ufeff-2671", "call [phone], [phone]"),
         ("@a https://b.org c@d.net", "@user [url] [email]"),
         ("wa.me/14155552671, 415-555-2671@b.com or 415-555-2671", "[url], [email] or [phone]"),
+        # What only looks like a time, a sentence or a number of a package.
+        (
+            "@bedtime took it, x@bedtime_story, bob@home.com, 2@bedtime.de",
+            "@user took it, x@user, [email], [email]",
+        ),
+        ("nausea.it/mary bob.so/me food.then/me2", "[url] [url] [url]"),
+        ("I call a lot 415 555 2671, pilot 415 555 2671", "I call a lot [phone], pilot [phone]"),
         # A number that begins in a URL, and one that ends in it.
         ("https://x.com/?t=+1 415 555 2671 now", "[url] now"),
         ("ask 415 555 2671.com/x now", "ask [url] now"),
@@ -62,6 +69,10 @@ def test_what_identifies_people_is_masked(text: str, expected: str) -> None:
         "insomnia 😴 again",
         "Took zoloft, got dizzy.Nausea/vomiting all day",
         "zoloft gave me nausea.vomiting/diarrhea all day",
+        "took 2@bedtime of Zoloft, dizzy. 1 @noon, 50mg@night, 2 tabs @dinner, 10 mg @hs.",
+        "took 2@bedtime.Then I slept",
+        "took it w/food.then/now sick, nausea.it/was bad, rash.but/and, itchy.so/then, hives.is/this ok?",
+        "Humira lot 2125550100 gave me hives, batch no. 2125550101, LOT#2125550102, NDC: 2125550103",
         "",
     ],
 )
