@@ -1,17 +1,19 @@
 """Whether a text is in a language that a model was not trained on, by py3langid (Lui and Baldwin 2012).
 
 Short texts are often names of drugs and diseases, which look like Latin or Spanish. A language is therefore
-called unsupported only where the supported ones are very improbable.
+called unsupported only where the supported ones are very improbable, and the words are not English either:
+text-speak and mixtures of languages look like Welsh or none.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from typing import Any
+from typing import Any, NamedTuple
 
 from models.drugs import bundled_lexicon
 from models.once import once
+from models.vocabulary import words_by_frequency
 
 ENGLISH = ("en",)
 #: Characters that are read; the time grows with their number.
@@ -26,30 +28,89 @@ _WORDS = 3
 _IMPROBABLE = 0.01
 _NOISE = re.compile(r"https?://\S+|[@#]\w+|[\d_]+")
 _WORD = re.compile(r"\w+")
+_LETTERS = re.compile(r"[^\W\d_]+")
+#: A text with a drug is read that has this share of English words, and so many different ones beside it.
+_ENGLISH_SHARE, _ENGLISH_WORDS = 1 / 3, 2
+#: Of the vocabulary of `mini` so many words, the most frequent ones, are English where they have at least
+#: three letters and are none of other languages.
+_FREQUENT = 8_000
+_FOREIGN = frozenset(
+    re.findall(
+        r"\w+",
+        "ante ang arm auf aus avec bei ben bien bin bir bis bon com como con contra dan das dans del "
+        "den der des det dia die dos ein elle entre era est fait gut han hat het ich las les los main "
+        "mais mal man mar mas med mein mes mich mil min mir mit moe mon nach non nos nous nur och para "
+        "par pas per pero pet plus por pot pour que rue san sans sen ser ses sie sin sobre sol som son "
+        "sont sua sur tag tak tan tar tes todo tome ton tout uma una und van var vil vor von vous war "
+        "wie",
+    )
+)
+#: How English is written in posts, and symptoms that the vocabulary lacks or has far behind.
+_OF_POSTS = frozenset(
+    re.findall(
+        r"\w+",
+        "i u r n it is my of we ok up im ive id ur omg smh lol lmao wtf idk tbh ngl rn cuz coz bc thx "
+        "plz pls ppl cant cnt dont wont didnt doesnt isnt wasnt gonna wanna gotta tho thru nite tmrw "
+        "evry wz hv jst jus ovr wen wat dat dis yall meds diarrhea diarrhoea insomnia nausea nauseous "
+        "dizzy headache headaches migraine rash itchy hives vomit vomiting bloated fatigue cramps "
+        "sleepy",
+    )
+)
 #: No patient writes Latin: what looks like it are names of diseases.
 _LATIN_LANGUAGE = "la"
 
 
+class Identified(NamedTuple):
+    """What the identifier says of a text."""
+
+    other: str | None
+    """The ISO 639-1 code of its language where that is certainly none of the supported ones."""
+    score: float | None
+    """How probable the supported languages are together, 0 to 1; None for a text of too few letters."""
+
+
 def unsupported_language(text: str, supported: Collection[str] = ENGLISH) -> str | None:
-    """The ISO 639-1 code of the text's language where that is certainly none of `supported`; else None."""
+    """`Identified.other` of a text."""
+    return identify(text, supported).other
+
+
+def identify(text: str, supported: Collection[str] = ENGLISH) -> Identified:
+    """Identifies the language of a text in its reading form."""
     plain = _NOISE.sub(" ", text[:_READ]).strip().lower()
-    if _other(plain, supported) is None:
-        return None
+    other, score = _identify(plain, supported)
+    if other is None:
+        return Identified(None, score)
     # Few texts come this far. Names of drugs look like words of any language, so the others decide.
     rest = _without_drugs(plain)
     few = "".join(filter(str.isalpha, rest)).isascii() and len(_WORD.findall(rest)) < _WORDS
-    return None if few else _other(rest, supported)
+    if few or ("en" in supported and _is_partly_english(plain, rest)):
+        return Identified(None, score)
+    other, _ = _identify(rest, supported)
+    return Identified(other, score)
 
 
-def _other(plain: str, supported: Collection[str]) -> str | None:
+def _identify(plain: str, supported: Collection[str]) -> Identified:
     letters = "".join(filter(str.isalpha, plain))
     if len(letters.encode()) < _LETTER_BYTES:
-        return None
+        return Identified(None, None)
     ranked = _identifier().rank(plain)
-    likely = sum(p for code, p in ranked if code in supported)
+    likely = round(min(1.0, float(sum(p for code, p in ranked if code in supported))), 4)
     if likely >= _IMPROBABLE or ranked[0][0] in (*supported, _LATIN_LANGUAGE):
-        return None
-    return str(ranked[0][0])
+        return Identified(None, likely)
+    return Identified(str(ranked[0][0]), likely)
+
+
+def _is_partly_english(plain: str, rest: str) -> bool:
+    """Whether a text names a drug, and a third of its words are that or English: text-speak, or English mixed
+    with another language. `rest`: the text without names of drugs.
+    """
+    others = _LETTERS.findall(rest)
+    n_words = len(_LETTERS.findall(plain))
+    english = [word for word in others if word in _english()]
+    n_english = n_words - len(others) + len(english)
+    return (
+        n_words > len(others) and len({*english}) >= _ENGLISH_WORDS and n_english >= _ENGLISH_SHARE * n_words
+    )
 
 
 def _without_drugs(plain: str) -> str:
@@ -64,6 +125,13 @@ def load() -> None:
     """Loads the identifier, which otherwise the first text does: 0.7 s of processor time."""
     _identifier()
     bundled_lexicon()
+    _english()
+
+
+@once
+def _english() -> frozenset[str]:
+    frequent = words_by_frequency()[:_FREQUENT]
+    return frozenset(w for w in frequent if len(w) > 2) - _FOREIGN | _OF_POSTS  # noqa: PLR2004
 
 
 @once

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeVar
+from unicodedata import combining, normalize
 
 from models.text import word_texts, words
 from models.types import Span
@@ -16,7 +17,7 @@ KEPT = 8
 
 
 class NameLexicon:
-    """Names, each with its canonical name; compared word by word, without case."""
+    """Names, each with its canonical name; compared word by word, without case and accents."""
 
     def __init__(self, canonical_names: Mapping[str, str]) -> None:
         """`canonical_names`: canonical name by name."""
@@ -54,7 +55,7 @@ class NameLexicon:
         """The names among words: for each the number of its first word, the number behind its last word, and
         the canonical name.
         """
-        tokens = [word.lower() for word in words]
+        tokens = _plain(words)
         matches: list[tuple[int, int, str]] = []
         for i in [i for i, token in enumerate(tokens) if token in self._longest]:
             if matches and i < matches[-1][1]:
@@ -86,4 +87,12 @@ def shared(path: Path, read: Callable[[Path], Lexicon]) -> Lexicon:
 
 
 def _key(name: str) -> tuple[str, ...]:
-    return tuple(word.lower() for word in word_texts(name))
+    return tuple(_plain(word_texts(name)))
+
+
+def _plain(words: Sequence[str]) -> list[str]:
+    """The words in lower case, without accents ("ibuprof\u00e9n")."""
+    lower = [word.lower() for word in words]
+    if all(map(str.isascii, lower)):
+        return lower
+    return ["".join(c for c in normalize("NFD", word) if not combining(c)) for word in lower]

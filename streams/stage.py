@@ -22,6 +22,7 @@ from streams.dead_letters.headers import Fault, dead_letter, describe_error
 from streams.items import Item, bounded_batches, decoded, finished
 from streams.order import tombstone_headers
 from streams.provenance import Maker
+from streams.reading import Read
 from streams.records import Headers, Inbound, Report
 from streams.topics import Topic
 
@@ -51,11 +52,16 @@ class Stage(Generic[In, Out]):
     """The outputs as a judge decides, where the loaded model has one."""
 
     def outputs(self, loaded: Loaded, reports: Sequence[In]) -> Sequence[Out]:
-        """What the model makes of the reports, and its judge of that."""
-        outputs = self.predict(loaded.model, reports)
+        """What the model makes of the reports in their reading form, and its judge of that; over their texts
+        as they were written. Raises RuntimeError where it is not one output for each.
+        """
+        read = [Read.of(report) for report in reports]
+        outputs = self.predict(loaded.model, [r.read for r in read])
         if self.judged is not None and loaded.judge is not None:
             outputs = self.judged(loaded.judge.model, outputs)
-        return outputs
+        if len(outputs) != len(reports):
+            raise RuntimeError(f"{len(outputs)} outputs for {len(reports)} reports")
+        return [r.written(output) for r, output in zip(read, outputs, strict=True)]
 
     @property
     def sources(self) -> tuple[Topic[In], ...]:
@@ -293,7 +299,4 @@ class _Run:
 
 
 def _predict_batch(stage: Stage[Any, Any], loaded: Loaded, reports: Sequence[Any]) -> Sequence[Any]:
-    outputs = stage.outputs(loaded, reports)
-    if len(outputs) != len(reports):
-        raise RuntimeError(f"{len(outputs)} outputs for {len(reports)} reports")
-    return outputs
+    return stage.outputs(loaded, reports)

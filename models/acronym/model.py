@@ -25,7 +25,6 @@ from models.encoder.model import Encoder, encoder_of
 from models.releases.manifest import Release
 from models.rules.sentences import whole_sentences
 from models.tables import DATA, read_tsv
-from models.text import readable
 from models.types import Expansion, LongForm, Span
 
 #: Clinical short forms with their long forms, written for this project.
@@ -97,7 +96,6 @@ class AcronymModel:
         """Expansions of each text in text order. Ambiguous acronyms behind the first MOST_ASKED of a text are
         undecided, with a score of 0.
         """
-        batch = [readable(text) for text in batch]
         expansions: list[list[Expansion]] = [[] for _ in batch]
         undefined: list[_Occurrence] = []
         for report, text in enumerate(batch):

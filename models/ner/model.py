@@ -40,7 +40,6 @@ from models.ner.tagging import NEVER, Reading, TagChooser, Tagged, spread, words
 from models.ner.withdrawals import named_withdrawals
 from models.releases.manifest import Release
 from models.releases.tensors import check_size, read_tensors
-from models.text import as_written, readable
 from models.types import CODED_LABELS, DRUG, Mention, Span, Stated
 
 H = TypeVar("H", bound=nn.Module)
@@ -158,13 +157,11 @@ class NerModel:
         )
         texts = [first + text for first, text in zip(before, batch, strict=True)]
         found = self.mentions_of(self.read(texts), self.decoding.event_below)
-        rows = zip(found, texts, map(len, before), strict=True)
-        return [behind(as_written(mentions, text), length) for mentions, text, length in rows]
+        return [behind(mentions, len(first)) for mentions, first in zip(found, before, strict=True)]
 
     @torch.inference_mode()
     def read(self, batch: Sequence[str]) -> Reading:
         """What the encoder and the tags say of each sentence."""
-        batch = [readable(text) for text in batch]
         split = read_together(batch, self.decoding.window)
         return Reading(batch, split, *self._tag(batch, split))
 

@@ -11,7 +11,6 @@ from models.drugs.classes import Group, bundled_classes
 from models.drugs.misspelled import generic_of_misspelling
 from models.drugs.nicknames import generic_of_nickname
 from models.ner.mention_rules import Cover, in_handle
-from models.text import as_written, readable
 from models.types import DRUG, Mention, Span
 
 
@@ -19,16 +18,15 @@ def with_named_drugs(text: str, mentions: Sequence[Mention]) -> list[Mention]:
     """The mentions of a text, drugs with the names that the bundled tables have for them; and the classes and
     regimens that no mention overlaps, with score 1. All in text order.
     """
-    read = readable(text)
-    known = [_known(read, m) if m.label == DRUG and m.generic is None else m for m in mentions]
+    known = [_known(text, m) if m.label == DRUG and m.generic is None else m for m in mentions]
     taken = Cover(known)
     named = [
         _of(Mention(span.start, span.end, text[span.start : span.end], DRUG, 1.0), group)
-        for span, group in bundled_classes().find(read)
-        if not taken.overlaps(span) and not in_handle(read, span)
+        for span, group in bundled_classes().find(text)
+        if not taken.overlaps(span) and not in_handle(text, span)
     ]
     if named:
-        known = sorted([*known, *as_written(named, text)], key=attrgetter("start", "end", "label"))
+        known = sorted([*known, *named], key=attrgetter("start", "end", "label"))
     return _members_once(known)
 
 

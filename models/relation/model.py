@@ -38,7 +38,6 @@ from models.relation.voting import Voting, voting_of
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
 from models.tables import read_tsv
-from models.text import as_written, readable
 from models.types import ADE, DRUG, Expansion, Mention, Neighbour, Relation, Span, TaggedText
 
 
@@ -129,7 +128,6 @@ class RelationModel:
         With the `expansions` of its acronyms a text is read with the long forms that name adverse events or
         drugs in their places; what is found there has the offsets of the acronyms.
         """
-        written, batch = batch, [readable(text) for text in batch]
         read = split(batch, expansions)
         encoded = self._encode(read)
         tagged = self._tag(batch, read, encoded)
@@ -137,12 +135,10 @@ class RelationModel:
         for sentence, in_sentence in zip(read, tagged, strict=True):
             mentions[sentence.report] += [m.mention for m in in_sentence]
         relations = self._relations(batch, read, encoded, tagged)
-        shown = [as_written(own, text) for own, text in zip(mentions, written, strict=True)]
-        return [TaggedText(tuple(m), tuple(r)) for m, r in zip(shown, relations, strict=True)]
+        return [TaggedText(tuple(m), tuple(r)) for m, r in zip(mentions, relations, strict=True)]
 
     def relate(self, texts: Sequence[str], mentions: Sequence[Sequence[Mention]]) -> list[list[Relation]]:
         """The relations between given mentions, which they refer to by position in each text's list."""
-        texts = [readable(text) for text in texts]
         read = split(texts)
         given = [
             [

@@ -7,7 +7,6 @@ hypothesis is accepted, the answer is extracted from the text, and the record sa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -18,7 +17,6 @@ from models.releases.manifest import Release
 from models.summarization.files import CHANGED, FOCUS_RANKER
 from models.summarization.medical_entities import OwnRecogniser, named_in
 from models.summarization.sentence_selection import candidate_sentences
-from models.text import readable, without_filler
 from models.types import ShortQuestion
 
 if TYPE_CHECKING:
@@ -82,10 +80,6 @@ class SummarizationModel:
         """One short question for each text; `method` is "abstractive" if a decoder wrote it, else
         "extractive".
         """
-        found = self._answers([readable(text) for text in batch])
-        return [replace(q, text=without_filler(q.text)) for q in found]
-
-    def _answers(self, batch: Sequence[str]) -> list[ShortQuestion]:
         if self.writer is None or not batch:
             return self.extract(batch)
         accepted = self._accepted(batch, self.writer.write(batch))

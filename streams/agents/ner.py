@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from models.language import ENGLISH, unsupported_language
+from models.language import ENGLISH, identify
 from models.ner.named_drugs import with_named_drugs
 from streams.records import Report, TaggedReport, extend
 
@@ -16,16 +16,17 @@ def predict(model: Any, reports: Sequence[Report]) -> list[TaggedReport]:
     given what the source states of each text; its attribute `languages` names those that it reads.
     """
     supported = getattr(model, "languages", ENGLISH)
-    languages = [unsupported_language(r.text, supported) for r in reports]
-    read = [r for r, other in zip(reports, languages, strict=True) if not other]
+    languages = [identify(r.text, supported) for r in reports]
+    read = [r for r, found in zip(reports, languages, strict=True) if not found.other]
     tagged = iter(model.predict([r.text for r in read], [r.stated for r in read]))
     return [
         extend(
             TaggedReport,
             r,
-            mentions=() if other else tuple(with_named_drugs(r.text, next(tagged))),
-            language=other or r.language,
-            read=other is None,
+            mentions=() if found.other else tuple(with_named_drugs(r.text, next(tagged))),
+            language=found.other or r.language,
+            language_score=found.score,
+            read=found.other is None,
         )
-        for r, other in zip(reports, languages, strict=True)
+        for r, found in zip(reports, languages, strict=True)
     ]

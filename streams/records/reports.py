@@ -18,11 +18,14 @@ from models.types import (
     Mention,
     Relation,
     ShortQuestion,
+    Span,
     Stated,
 )
 
 #: Characters; far more than any post or note has, far less than a broker accepts as one message.
 MAX_TEXT = 100_000
+#: Parts of a text of which a record says that they are read in another form.
+MAX_FOLDED = 100
 #: Of the drugs that a source states: characters of a name, and how many; characters of an indication.
 MAX_DRUG, MAX_DRUGS, MAX_INDICATION = 256, 8, 256
 
@@ -167,6 +170,10 @@ class Report:
     """The terms of the source forbid keeping the text beyond its coding; see `without_text`."""
     masked: Annotated[tuple[Masked, ...], FailFast()] = ()
     """What was masked in the text, in its order."""
+    folded: Annotated[tuple[Span, ...], FailFast()] = ()
+    """Parts of the text that the stages read in another form or not at all, in its order: styled or composed
+    letters, invisible characters, markup. At most MAX_FOLDED, the last to the end of all further ones.
+    """
 
     @property
     def stated_drugs(self) -> tuple[str, ...]:
@@ -198,6 +205,11 @@ class TaggedReport(ExpandedReport):
     read: bool | None = None
     """False: the tagger does not read the `language` of the text, so it has no mentions. Null in records of
     earlier versions, which state the language of such texts only.
+    """
+    language_score: FiniteFloat | None = None
+    """How probable it is that the text is in a language which the tagger reads, 0 to 1; null for a few
+    letters, for sentences, and in records of earlier versions. A text with a low one is read where it names a
+    drug and a third of its words are English.
     """
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from models.language import unsupported_language
+from models.language import identify, unsupported_language
 
 #: Short posts by language, written for this test.
 OTHERS = {
@@ -53,6 +53,64 @@ def test_a_post_in_another_language_is_recognised(language: str) -> None:
 )
 def test_a_post_of_few_words_is_recognised_an_english_one_is_read(text: str, language: str | None) -> None:
     assert unsupported_language(text) == language
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "b4 i tk zoloft i wz ok nw i cnt slp n feel sik 24/7 smh",
+        "tkn humira n got hivz al ovr mi arm omg",
+        "Nag-metformin ako tapos ang sakit ng tiyan ko, diarrhea all day",
+        "nag take ako ng losartan tapos sobrang cough every night hindi maka sleep",
+        "Grabe yung side effects ng Lexapro sa akin, nausea and dizzy all day long",
+        "Mi tek di metformin an mi belly a hurt mi bad bad",
+        "Wi a tek di Prozac an mi head a spin all di time",
+        "abeg dis metformin dey make my belle run well well",
+        "i don tire for dis prozac, e dey give me headache every day",
+        "Wah take Panadol extra alr still vomit sia, damn giddy leh",
+        "kena rash after amoxicillin, whole body itchy sia",
+        "Ah wis oan sertraline an it gied me the boak aw day, cannae sleep",
+        "y does wellbutrin mk my handz shk sm1 pls hlp",
+        "prednisone moonface iz real yall im so swoln n cnt stop eatn",
+    ],
+)
+def test_text_speak_varieties_and_mixtures_with_english_are_read(text: str) -> None:
+    assert unsupported_language(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Tom\u00e9 Prozac y me dio n\u00e1useas",
+        "Ozempic me da mucho asco y vomito todo el dia",
+        "No tome Humira, le dio alergia a mi hermana",
+        "J'ai des naus\u00e9es avec Ozempic, c'est horrible",
+        "On m'a prescrit du Lexapro, on verra bien",
+        "Was hat Prozac mit mir gemacht, ich bin so m\u00fcde",
+        "Mit Ozempic war mir so schlecht, dass ich im Bett lag",
+        "Ich habe von Humira einen Ausschlag am Arm",
+        "Jag tar Zoloft i tv\u00e5 veckor och kan inte sova",
+        "Ik neem Zoloft en ben de hele dag moe",
+        "Biore Prozac i nie mog\u0119 spa\u0107 w nocy",
+        "Ozempic mi fa venire la nausea e non mangio",
+        "Tomo Lexapro e sinto muita tontura",
+        "Saya makan Panadol dan sakit kepala tak hilang",
+        "Umiinom ako ng metformin at sumasakit ang tiyan ko",
+        "Am luat Xanax si nu pot sa dorm",
+        # Without the name of a drug of the lexicon.
+        "Ang sakit ng tiyan ko tapos nag diarrhea ako all day long",
+    ],
+)
+def test_a_post_in_another_language_with_the_name_of_a_drug_is_not_read(text: str) -> None:
+    assert unsupported_language(text) is not None
+
+
+def test_how_sure_the_language_is_is_said() -> None:
+    sure = identify("Zoloft made me so dizzy that I could not drive").score
+    assert sure is not None and sure > 0.9
+    mixed = identify("Nag-metformin ako tapos ang sakit ng tiyan ko, diarrhea all day")
+    assert mixed.other is None and mixed.score is not None and mixed.score < 0.01
+    assert identify("lol") == (None, None)
 
 
 def test_a_model_may_read_more_languages_and_reads_the_beginning_of_a_text() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 import pkgutil
 import re
 import signal
@@ -20,9 +19,8 @@ import pytest
 import models
 import streams
 from models.normalization import measurements
-from models.text import FILLER, readable, without_filler
-from streams.cli.demo.run import samples
-from tests.models.hostile_texts import UNITS, hostile_to, repeated
+from models.reading_form.form import reading_form
+from tests.models.hostile_texts import hostile_to
 
 #: Characters of the texts. The middle is tried only where the short one takes more than a moment, the long
 #: one only where the middle takes more than linear time.
@@ -110,6 +108,11 @@ def search_seconds(pattern: re.Pattern[str], text: str) -> float:
     return process_time() - start
 
 
+def readable(text: str) -> str:
+    """The text as stages give it to models."""
+    return reading_form(text).text
+
+
 def test_there_are_patterns_and_one_that_needs_quadratic_time_is_found() -> None:
     assert sum(map(len, PATTERNS.values())) > 150
     pattern = re.compile(r"(?:\w+\s+)*$")
@@ -119,25 +122,7 @@ def test_there_are_patterns_and_one_that_needs_quadratic_time_is_found() -> None
 @pytest.mark.slow
 @pytest.mark.parametrize("module", PATTERNS)
 def test_a_pattern_needs_linear_time(module: str) -> None:
-    made = readable if module.startswith("models.") else str
+    is_stage = module.startswith("models.") and not module.startswith("models.reading_form.")
+    made = readable if is_stage else str
     slow = {pattern.pattern: text for pattern in PATTERNS[module] if (text := slow_text(pattern, made))}
     assert slow == {}
-
-
-def test_what_is_read_of_a_text_has_its_length_and_few_characters_of_a_run() -> None:
-    for unit in UNITS:
-        text = f"I took it {repeated(unit, 50_000)} and got a rash."
-        read = readable(text)
-        assert len(read) == len(text)
-        assert read.endswith(" and got a rash.")
-        longest = max((len(run) for run in re.findall(r"(?:\s+|\S+)", read.replace(FILLER, ""))), default=0)
-        assert longest <= 1_100, unit
-
-
-def test_ordinary_texts_stay_and_what_is_left_out_of_a_run_is_shown() -> None:
-    lines = [line for path in samples().values() for line in path.read_text(encoding="utf-8").splitlines()]
-    texts = [json.loads(line)["text"] for line in lines]
-    texts += ["Name            Dose      Days", "no.......... NO!!!!!!!!!!", "pain" + "n" * 60]
-    assert all(readable(text) is text for text in texts)
-    read = readable(f"a{' ' * 99}b {'y' * 300}")
-    assert without_filler(read) == f"a{' ' * 32}b {'y' * 16}\N{HORIZONTAL ELLIPSIS}{'y' * 16}"

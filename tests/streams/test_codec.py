@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from models.types import Candidate, Expansion, LongForm, Mention, Neighbour, Relation, ShortQuestion
+from models.types import Candidate, Expansion, LongForm, Mention, Neighbour, Relation, ShortQuestion, Span
 from streams.codec import BadRecord, adapter, decode, encode, schema
 from streams.provenance import without_text
 from streams.records import (
@@ -141,6 +141,11 @@ GROUP = replace(MENTIONS[0], generic="SSRI", kind="class", members=("sertraline"
 for name in ("tagged-v6", "coded-v9"):
     OLD[name] = GOLDEN.pop(name)
     GOLDEN |= next_version({name: OLD[name]}, mentions=(GROUP, *JUDGED[1:]))
+# Where a text is read in another form, and how sure its language is, which records before them do not have.
+OLD |= GOLDEN
+GOLDEN = next_version(GOLDEN, folded=(Span(0, 6),))
+for name in ("tagged-v8", "coded-v11"):
+    GOLDEN[name] = replace(GOLDEN[name], language_score=0.004)  # type: ignore[call-arg]
 AGGREGATE = without_text(replace(OLD["coded-v7"], aggregate_only=True, indication="low mood"))
 
 
@@ -258,7 +263,7 @@ def test_bytes_that_are_not_a_report_are_refused_in_one_short_line(value: bytes 
     ("name", "inside"),
     [
         ("masked", "%s"), ("mentions", "%s"), ("relations", "%s"), ("expansions", "%s"), ("undecided", "%s"),
-        ("events", "%s"), ("events", '[{"candidates":%s}]'), ("events", '[{"drugs":%s}]'),
+        ("folded", "%s"), ("events", "%s"), ("events", '[{"candidates":%s}]'), ("events", '[{"drugs":%s}]'),
         ("relations", '[{"neighbours":%s}]'), ("expansions", '[{"candidates":%s}]'), ("drug", "%s"),
     ],
 )  # fmt: skip
@@ -281,7 +286,7 @@ def test_any_valid_unicode_text_is_accepted(text: str) -> None:
 
 
 def test_a_mention_past_the_end_of_the_text_and_a_relation_to_none_are_refused() -> None:
-    tagged = orjson.loads(encode(GOLDEN["tagged-v7"]))
+    tagged = orjson.loads(encode(GOLDEN["tagged-v8"]))
     with pytest.raises(BadRecord, match="ends after the text"):
         decode(TaggedReport, orjson.dumps(tagged | {"text": "short"}))
     tagged["relations"][0]["tail"] = 2

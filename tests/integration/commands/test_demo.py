@@ -12,8 +12,8 @@ from typing import Any
 import orjson
 import pytest
 
+from models.reading_form.form import reading_form
 from models.releases.manifest import Release
-from models.text import readable
 from streams.agents.pipeline import FINAL_TOPICS
 from streams.cli.demo.run import Demo, samples
 from streams.cli.feed import Arrival, Tally
@@ -112,14 +112,17 @@ def check_record(record: Any) -> None:
     if isinstance(record, Summary):
         short = record.summary
         # Of a word that nobody writes both ends are shown.
-        own = readable(record.text)[short.start : short.end]
+        form = reading_form(record.text)
+        assert short.start is not None and short.end is not None
+        place = form.in_form(short.start, short.end)
+        own = form.text[place.start : place.end]
         assert own.strip() and short.text.strip()
         if short.focus is not None:
             assert record.text[short.focus_start : short.focus_end] == short.focus
         if short.method == "extractive":
             # What is inserted is of the text too, and the rest is of the sentences named.
             shown = set(words_of(short.text))
-            assert shown <= set(words_of(readable(record.text)))
+            assert shown <= set(words_of(form.text))
             assert len(shown & set(words_of(own))) >= len(shown) / 2
         assert list(record.releases) == ["summarization"]
         return

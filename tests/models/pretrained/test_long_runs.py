@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 
-from streams.agents import ner, normalization
-from streams.agents.pipeline import expand, relate, summarize
+from models.loading import Loaded
+from streams.agents.pipeline import STAGES
 from streams.records import Report
 from streams.rollout.opening import load_release
 from streams.settings import Settings
+from streams.stage import Stage
 from tests.models.hostile_texts import UNITS, repeated
 
 #: Characters of a run: the text is almost as long as a record may be.
@@ -31,24 +34,33 @@ TEXTS = (
 
 
 @pytest.fixture(scope="module")
-def bundled() -> dict[str, Any]:
-    tasks = ("ner", "acronym", "relation", "normalization", "summarization")
-    return {task: load_release(task, None, Settings()).model for task in tasks}
+def stages() -> dict[str, Callable[[Any], Any]]:
+    """Of each stage what it makes of a report."""
+    return {
+        stage.name: partial(_output, stage, load_release(stage.name, None, Settings())) for stage in STAGES
+    }
+
+
+def _output(stage: Stage[Any, Any], loaded: Loaded, report: Any) -> Any:
+    (output,) = stage.outputs(loaded, [report])
+    return output
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "unit"), [*enumerate(RUNS)])
-def test_each_stage_reads_a_long_run_in_bounded_time(bundled: dict[str, Any], number: int, unit: str) -> None:
+def test_each_stage_reads_a_long_run_in_bounded_time(
+    stages: dict[str, Callable[[Any], Any]], number: int, unit: str
+) -> None:
     for before, behind in TEXTS if unit.isspace() else [TEXTS[number % len(TEXTS)]]:
         text = before + repeated(unit, N) + behind
         report = Report(id="a", text=text)
         start = time.process_time()
-        (tagged,) = ner.predict(bundled["ner"], [report])
-        (coded,) = normalization.predict(bundled["normalization"], [tagged])
-        (expanded,) = expand(bundled["acronym"], [report])
-        (related,) = relate(bundled["relation"], [expanded])
-        normalization.predict(bundled["normalization"], [related])
-        (summary,) = summarize(bundled["summarization"], [report])
+        tagged = stages["ner"](report)
+        coded = stages["normalization"](tagged)
+        expanded = stages["acronym"](report)
+        related = stages["relation"](expanded)
+        stages["normalization"](related)
+        summary = stages["summarization"](report)
         assert time.process_time() - start < MOST
         for output in (tagged, coded, expanded, related, summary):
             assert output.text == text

@@ -1,0 +1,106 @@
+"""Reports in the form in which the stages read them, and their outputs over the text as it was written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from models.reading_form.form import ReadingForm, reading_form
+from models.types import Expansion, Mention, ShortQuestion, Span
+from streams.records import MAX_FOLDED, ExpandedReport, Summary, TaggedReport
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A report as it came, the form of its text, and the report in that form: with its mentions, acronyms and
+    what its source states.
+    """
+
+    report: Any
+    form: ReadingForm
+    read: Any
+
+    @classmethod
+    def of(cls, report: Any) -> Read:
+        """Reads a record of any stage."""
+        form = reading_form(report.text)
+        changes: dict[str, Any] = {}
+        if not form.is_written:
+            changes["text"] = form.text
+            if isinstance(report, ExpandedReport):
+                changes["expansions"] = tuple(_read_expansion(e, form) for e in report.expansions)
+                changes["undecided"] = tuple(_read_expansion(e, form) for e in report.undecided)
+            if isinstance(report, TaggedReport):
+                changes["mentions"] = tuple(_read_mention(m, form) for m in report.mentions)
+        if (drug := _form_of(report.drug)) != report.drug:
+            changes["drug"] = drug
+        if (indication := _form_of(report.indication)) != report.indication:
+            changes["indication"] = indication
+        return cls(report, form, replace(report, **changes) if changes else report)
+
+    def written(self, output: Any) -> Any:
+        """What a stage made of the report in its form, with the text as it came and places in that."""
+        if self.read is self.report:
+            return output
+        form, report = self.form, self.report
+        changes: dict[str, Any] = {"drug": report.drug, "indication": report.indication}
+        if form.is_written:
+            return replace(output, **changes)
+        changes |= {"text": report.text, "folded": folded(form)}
+        if isinstance(output, ExpandedReport):
+            changes["expansions"] = tuple(_written_expansion(e, form) for e in output.expansions)
+            changes["undecided"] = tuple(_written_expansion(e, form) for e in output.undecided)
+        if isinstance(output, TaggedReport):
+            changes["mentions"] = tuple(_written_mention(m, form) for m in output.mentions)
+        if isinstance(output, Summary):
+            changes["summary"] = _written_summary(output.summary, form)
+        return replace(output, **changes)
+
+
+def folded(form: ReadingForm) -> tuple[Span, ...]:
+    """Where the form differs from the text: the first MAX_FOLDED - 1 places, and all further as one."""
+    changed = form.changed()
+    if len(changed) > MAX_FOLDED:
+        changed[MAX_FOLDED - 1 :] = [Span(changed[MAX_FOLDED - 1].start, changed[-1].end)]
+    return tuple(changed)
+
+
+def _form_of(stated: Any) -> Any:
+    """A name that a source states, or several, as they are read."""
+    if stated is None or isinstance(stated, str):
+        return stated and reading_form(stated).text
+    return tuple(reading_form(name).text for name in stated)
+
+
+def _read_mention(mention: Mention, form: ReadingForm) -> Mention:
+    span = form.in_form(mention.start, mention.end)
+    return replace(mention, start=span.start, end=span.end, text=form.text[span.start : span.end])
+
+
+def _written_mention(mention: Mention, form: ReadingForm) -> Mention:
+    span = form.in_written(mention.start, mention.end)
+    return replace(mention, start=span.start, end=span.end, text=form.written[span.start : span.end])
+
+
+def _read_expansion(expansion: Expansion, form: ReadingForm) -> Expansion:
+    span = form.in_form(expansion.start, expansion.end)
+    short_form = form.text[span.start : span.end]
+    return replace(expansion, start=span.start, end=span.end, short_form=short_form)
+
+
+def _written_expansion(expansion: Expansion, form: ReadingForm) -> Expansion:
+    span = form.in_written(expansion.start, expansion.end)
+    short_form = form.written[span.start : span.end]
+    return replace(expansion, start=span.start, end=span.end, short_form=short_form)
+
+
+def _written_summary(summary: ShortQuestion, form: ReadingForm) -> ShortQuestion:
+    """The words of the summary stay as they are read: it is to be shown."""
+    changes: dict[str, Any] = {}
+    for start, end in (("start", "end"), ("focus_start", "focus_end")):
+        if getattr(summary, start) is not None:
+            span = form.in_written(getattr(summary, start), getattr(summary, end))
+            changes |= {start: span.start, end: span.end}
+            if start == "focus_start":
+                changes["focus"] = form.written[span.start : span.end]
+    return replace(summary, **changes)
