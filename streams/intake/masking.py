@@ -60,15 +60,15 @@ _PATTERN = re.compile(
 #: What looks like an address where a full stop has no space behind it: "with food.then/now", "nausea.it/was".
 #: Where the word behind it is also the domain of a country, the next one must be one that no page is called.
 _PROSE = re.compile(
-    r"[a-z]+\.(?:(?:then|but|and|when|now|still|also|was|were|had|have|got|felt|took|they|that|this|the|not|just"
-    r"|after|while|would|could|can|with)/[a-z]+"
+    r"(?<![a-z])[a-z]+\.(?:(?:then|but|and|when|now|still|also|was|were|had|have|got|felt|took|they|that|this|the|not"
+    r"|just|after|while|would|could|can|with)/[a-z]+"
     r"|(?:it|is|so|no|in|at|to|be|am|as)/(?:was|is|are|were|has|had|have|this|that|these|those|they|the|it|then"
     r"|now|and|or|not|just|also|does|did|can|could|will|would))[.,;:!?)]*"
 )
 #: Before the number of a package; "a lot" is no such word.
 _OF_PACKAGE = re.compile(
     r"(?:(?<!\ba )(?<!whole )\blots?|\bbatch(?:es)?|\bndc|\bserial)"
-    r"\s*(?:#|no\b\.?|numbers?\b|nr\b\.?)?\s*[:=#-]?\s*(?:[a-z]{1,3}-?)?\Z",
+    r"\s*+(?:#|no\b\.?|numbers?\b|nr\b\.?)?+\s*+[:=#-]?+\s*+(?:[a-z]{1,3}-?)?\Z",
     re.IGNORECASE,
 )
 #: Characters before a number in which `_OF_PACKAGE` is looked for.
