@@ -10,6 +10,7 @@ import fsspec
 import orjson
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from fsspec.implementations.memory import MemoryFileSystem
 
 from models.releases.manifest import MANIFEST, Release, ReleaseError, version_of
 
@@ -52,3 +53,11 @@ def refusal(kind: type[ReleaseError], work: Callable[[], object]) -> str:
     assert type(refused.value) is kind
     assert "\n" not in str(refused.value)
     return str(refused.value)
+
+
+class MisbehavingStore(MemoryFileSystem):  # type: ignore[misc]
+    """The stores in memory under another protocol; subclasses misbehave in different ways."""
+
+    @classmethod
+    def _strip_protocol(cls, path: str) -> str:
+        return str(super()._strip_protocol(path.replace(f"{cls.protocol}://", "memory://")))

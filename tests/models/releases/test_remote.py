@@ -10,14 +10,13 @@ from uuid import uuid4
 
 import fsspec
 import pytest
-from fsspec.implementations.memory import MemoryFileSystem
 
 from models.releases.manifest import MANIFEST, Release, ReleaseError, StoreError
 from models.releases.remote import deliver, fetch, read_manifest, versions
 from models.releases.signature import SIGNATURE
 from models.releases.store import sign
 from tests.models.releases.small_release import CONTENTS
-from tests.models.releases.stores import KEY, contents, put, refusal, remove
+from tests.models.releases.stores import KEY, MisbehavingStore, contents, put, refusal, remove
 
 
 def test_a_fetched_release_is_the_delivered_one_byte_by_byte(release: Release, root: str, into: Path) -> None:
@@ -108,14 +107,6 @@ class EndlessFile(io.BytesIO):
             raise AssertionError("the whole file is read at once")
         EndlessFiles.bytes_read += size
         return b"\0" * size
-
-
-class MisbehavingStore(MemoryFileSystem):  # type: ignore[misc]
-    """The stores in memory under another protocol; subclasses misbehave in different ways."""
-
-    @classmethod
-    def _strip_protocol(cls, path: str) -> str:
-        return str(super()._strip_protocol(path.replace(f"{cls.protocol}://", "memory://")))
 
 
 class EndlessFiles(MisbehavingStore):
