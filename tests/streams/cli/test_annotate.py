@@ -107,11 +107,3 @@ def test_a_file_appears_when_it_is_whole(annotate: Any, tmp_path: Path) -> None:
     assert not list(tmp_path.glob(".events*"))
     assert annotate([RASH], "--output", str(path)).exit_code == 0
     assert json.loads(path.read_text())["id"] == "a"
-
-
-@pytest.mark.parametrize(
-    "options",
-    [["--format", "parquet"], ["--format", "xml"], ["--topic", "events"], ["--release", "acronym=tests"]],
-)
-def test_wrong_options_exit_with_2(annotate: Any, options: list[str]) -> None:
-    assert annotate([RASH], *options).exit_code == 2

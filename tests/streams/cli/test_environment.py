@@ -181,7 +181,10 @@ source bluesky --topic nosuch | demo --source nosuch | demo --source bluesky --i
 demo --input nosuch=LICENSE | demo --input posts=/nonexistent | ingest nosuch -
 demo --encoding nosuch --input posts=LICENSE | ingest posts /nonexistent | reviews | reviews nosuch
 ingest posts LICENSE --encoding nosuch | ingest posts LICENSE --column nosuch
-reviews export --csv | reviews export --cases --examples
+ingest posts LICENSE --column text= | ingest posts LICENSE --column colour=x
+ingest posts LICENSE --column text=a --column text=b | ingest posts LICENSE --rejected none/x
+annotate LICENSE --format parquet | annotate LICENSE --format xml | annotate LICENSE --topic events
+annotate LICENSE --release acronym=tests | reviews export --csv | reviews export --cases --examples
 """.replace(" | ", "\n"),
 }
 CASES = [

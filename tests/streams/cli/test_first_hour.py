@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
 import io
 import os
 import shlex
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 import pytest
 from rich.table import Table
 from typer.main import get_command
-from typer.testing import CliRunner
 
 from streams.__main__ import app
 from streams.broker.embedded import EmbeddedBroker
@@ -22,8 +20,6 @@ from streams.cli import groups, terminal
 from streams.cli.terminal import read_settings
 from streams.store.opening import open_database
 from tests.streams.cli.command_line import CommandLine
-
-runner = CliRunner()
 
 
 def _commands(group: Any, *names: str) -> list[tuple[tuple[str, ...], Any]]:
@@ -37,7 +33,6 @@ def _commands(group: Any, *names: str) -> list[tuple[tuple[str, ...], Any]]:
 
 
 COMMANDS = _commands(get_command(app))
-NUMBERS = (int, float, int | None, float | None)
 
 
 @pytest.mark.parametrize(("names", "command"), COMMANDS, ids=lambda value: str(value)[:40])
@@ -60,15 +55,6 @@ def test_the_shell_completes_commands() -> None:
         [sys.executable, "-c", program], env=os.environ | asked, capture_output=True, text=True, check=False
     )
     assert done.stdout.split() == ["releases"]
-
-
-@pytest.mark.parametrize(("names", "command"), COMMANDS, ids=lambda value: str(value)[:40])
-def test_an_unknown_option_and_a_word_for_a_number_are_code_2(names: tuple[str, ...], command: Any) -> None:
-    kinds = get_type_hints(inspect.unwrap(command.callback))
-    numeric = [p for p in command.params if p.opts[0].startswith("-") and kinds.get(p.name) in NUMBERS]
-    for wrong in (["--nosuch"], *([p.opts[0], "nosuch"] for p in numeric)):
-        answer = runner.invoke(app, [*names, *wrong])
-        assert answer.exit_code == 2, (wrong, answer.output)
 
 
 def test_a_table_in_a_file_keeps_its_data(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -84,13 +84,6 @@ def test_nothing_is_signed_without_a_key_or_if_damaged(own: Path, keys: Keys, pv
     assert not (own / SIGNATURE).exists()
 
 
-@pytest.mark.parametrize("version", [NOWHERE, "f" * 12])
-def test_a_version_not_in_the_store_is_one_line(version: str, tmp_path: Path, pvstream: CommandLine) -> None:
-    answer = pvstream("evaluate", "acronym", "--data", tmp_path, "--release", version)
-    assert answer.code == 1
-    assert answer.error_line == f"error: acronym {version} is not in the store {tmp_path / 'store'}"
-
-
 @pytest.mark.usefixtures("shipped_releases")
 def test_without_a_broker_bundled_releases_are_live_and_licences_are_listed(pvstream: CommandLine) -> None:
     answer = pvstream("releases", "--json")
