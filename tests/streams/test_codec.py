@@ -303,13 +303,6 @@ def test_any_bytes_give_a_report_or_a_bad_record(data: bytes) -> None:
     assert record.text.strip()
 
 
-@given(id_=st.text(st.characters(codec="utf-8", categories=("L", "N")), min_size=1, max_size=50),
-       text=st.text(st.characters(codec="utf-8"), min_size=1, max_size=300).filter(str.strip))  # fmt: skip
-def test_an_encoded_report_is_decoded_to_an_equal_one(id_: str, text: str) -> None:
-    report = Report(id=id_, text=text, created_at=WHEN)
-    assert decode(Report, encode(report)) == report
-
-
 def test_every_topic_with_records_has_a_schema_with_its_required_fields() -> None:
     others: dict[object, set[str]] = {
         Announcement: {"task", "version"},

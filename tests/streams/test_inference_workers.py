@@ -275,13 +275,14 @@ async def test_a_batch_that_is_lost_in_a_rebalance_holds_no_other_up() -> None:
     assert ports.acked == [0, 2, 3]
 
 
-async def test_no_more_than_twice_the_workers_batches_run_ahead_of_the_confirmations() -> None:
-    ports = ThreadedPorts(FakeTagger(), 3)
+@pytest.mark.parametrize("workers", [1, 3])
+async def test_no_more_than_twice_the_workers_batches_run_ahead_of_the_confirmations(workers: int) -> None:
+    ports = ThreadedPorts(FakeTagger(), workers)
     ports.hold = asyncio.Event()
     running = asyncio.create_task(finish(ports, batches_of(*([post(i, "fine")] for i in range(20)))))
-    await until(lambda: len(ports.sent) == 6)
+    await until(lambda: len(ports.sent) == 2 * workers)
     await asyncio.sleep(0.05)
-    assert (len(ports.sent), ports.acked) == (6, [])
+    assert (len(ports.sent), ports.acked) == (2 * workers, [])
     ports.hold.set()
     await running
     assert ports.acked == list(range(20))

@@ -65,12 +65,6 @@ def test_every_record_is_in_one_batch_in_order_and_none_is_too_large(sizes: list
         assert len(texts) == 1 or all(size <= LIMIT / 4 for size in texts)
 
 
-def test_a_record_that_cannot_be_read_is_a_fault_and_not_an_error() -> None:
-    (item,) = records([0])
-    assert item.fault is not None
-    assert (item.report, item.fault.reason) == (None, "bad_record")
-
-
 async def test_a_model_without_an_answer_deletes_nothing() -> None:
     def silent(_: Any, reports: Sequence[Report]) -> list[Any]:
         return [None for _ in reports]

@@ -122,7 +122,9 @@ async def test_what_is_too_large_for_a_dead_letter_is_cut_or_left_out_and_the_le
     assert (key, kept) == (None, b"no json")
 
 
-@pytest.mark.parametrize("attempts", [b"1" * (2 * MAX_LETTER_BYTES), b"-1", b"again", None])
+@pytest.mark.parametrize(
+    "attempts", [b"1" * (2 * MAX_LETTER_BYTES), b"-1", b"again", b"", b"1.5", b"\xb2", None]
+)
 async def test_a_header_of_attempts_that_no_redrive_wrote_is_left_out(attempts: bytes | None) -> None:
     ports = await run(replace(inbound(0, b"no json"), headers=[("pv-attempts", attempts), ("own", b"7")]))
     ((key, value, headers),) = ports.to("posts.dead")

@@ -14,7 +14,7 @@ from streams.broker.embedded import EmbeddedBroker
 from streams.cli.operations.dead import letter_content
 from streams.dead_letters import skip as module
 from streams.dead_letters.browse import describe, printable
-from streams.dead_letters.headers import Fault, attempts_of, dead_letter, dead_letter_headers
+from streams.dead_letters.headers import Fault, dead_letter, dead_letter_headers
 from streams.dead_letters.redrive import (
     REASONS,
     reason_of,
@@ -61,16 +61,6 @@ async def test_an_unknown_reason_is_refused_without_a_request_to_the_broker() ->
 def test_a_missing_or_unknown_reason_counts_as_other(letter_headers: Pairs, reason: str) -> None:
     assert reason_of(letter_headers) == reason
     assert reason in REASONS
-
-
-@pytest.mark.parametrize("text", [b"", b"-1", b"two", b"\xb2", b"9" * 5000, b"1.5"])
-def test_an_attempts_header_that_is_not_a_number_counts_as_zero(text: bytes) -> None:
-    assert attempts_of([("pv-attempts", text)]) == 0
-
-
-def test_a_letter_is_sent_back_with_its_own_headers_and_one_more_attempt() -> None:
-    letter: Pairs = [("trace", b"7"), ("pv-reason", b"poison"), ("pv-attempts", b"1"), ("trace", b"8")]
-    assert redrive_headers(letter) == [("trace", b"7"), ("trace", b"8"), ("pv-attempts", b"2")]
 
 
 @given(st.lists(st.tuples(st.text(max_size=8).map("x".__add__), st.binary(max_size=8)), max_size=5))
