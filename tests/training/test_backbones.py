@@ -89,23 +89,57 @@ def runs(corpus: Path, semeval: Path, tmp_path_factory: pytest.TempPathFactory) 
 TASKS = ("ner", "normalization", "relation", "acronym", "idiom", "summarization")
 #: The families of every task; those but BERT, and T5 for the summarizer, are left out of `make check`.
 CELLS = [
-    pytest.param(task, family, marks=[] if family == "bert" else [pytest.mark.matrix])
+    pytest.param(
+        (task, family), id=f"{task}-{family}", marks=[] if family == "bert" else [pytest.mark.matrix]
+    )
     for task in TASKS
     for family in FAMILIES
     # The layers of an ALBERT share their weights: none is trained apart.
     if family != "albert" or task not in ("relation", "acronym")
 ]
 CELLS += [
-    pytest.param("summarization", "bart", marks=pytest.mark.matrix),
-    pytest.param("summarization", "t5"),
+    pytest.param(("summarization", "bart"), id="summarization-bart", marks=pytest.mark.matrix),
+    pytest.param(("summarization", "t5"), id="summarization-t5"),
 ]
 
 
-@pytest.mark.parametrize(("task", "family"), CELLS)
-def test_a_family_is_trained_released_loaded_and_answers_alike_again(
-    task: str, family: str, runs: dict[str, Run], bases: dict[str, str], tmp_path: Path
+@pytest.fixture
+def places(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The devices of the encoders that are loaded once a release is built, to be measured. The device of the
+    run is the same processor under another name: tensors are where they were, and the name can be followed.
+    """
+    found: list[str] = []
+
+    def following(name: str) -> Any:
+        method = getattr(Encoder, name).__func__
+
+        def loaded(kind: type[Encoder], /, base: str, *, device: str = "cpu", **more: Any) -> Encoder:
+            found.append(device)
+            encoder: Encoder = method(kind, base, device=device, **more)
+            return encoder
+
+        return classmethod(loaded)
+
+    def with_building(task: str) -> Any:
+        found.clear()
+        return model_class(task)
+
+    if DEVICE == "cpu":
+        monkeypatch.setattr(f"{made.__module__}.device_of", lambda name: torch.device("cpu", 0))
+    for name in ("load", "for_inference"):
+        monkeypatch.setattr(Encoder, name, following(name))
+    monkeypatch.setattr(build, "model_class", with_building)
+    return found
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_a_family_is_trained_measured_on_the_runs_device_loaded_and_answers_alike_again(
+    cell: tuple[str, str], runs: dict[str, Run], bases: dict[str, str], places: list[str], tmp_path: Path
 ) -> None:
+    task, family = cell
     runs[task](bases[family], output=tmp_path)
+    own = places[: 2 if task == "relation" else 1]
+    assert own == ["cpu:0" if DEVICE == "cpu" else DEVICE] * len(own) != []
     (path,) = (tmp_path / task).iterdir()
     inputs = [Query(t, 0, 6, t[:6]) for t in TEXTS] if task == "normalization" else TEXTS
     release = open_release(path)
@@ -134,37 +168,6 @@ def test_a_base_with_too_few_positions_for_a_task_is_refused(
 ) -> None:
     with pytest.raises(typer.BadParameter, match="it cannot read 400 pieces at once"):
         runs["acronym"](bases["roberta"], output=tmp_path, pieces=400)
-
-
-@pytest.mark.parametrize("task", TASKS)
-def test_a_release_is_measured_on_the_device_of_the_run(
-    task: str, runs: dict[str, Run], bases: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # The same processor under another name: tensors are where they were, and the name can be followed.
-    monkeypatch.setattr(f"{made.__module__}.device_of", lambda name: torch.device("cpu", 0))
-    places: list[str] = []
-
-    def following(name: str) -> Any:
-        method = getattr(Encoder, name).__func__
-
-        def loaded(kind: type[Encoder], /, base: str, *, device: str = "cpu", **more: Any) -> Encoder:
-            places.append(device)
-            encoder: Encoder = method(kind, base, device=device, **more)
-            return encoder
-
-        return classmethod(loaded)
-
-    def with_building(task: str) -> Any:
-        # All that is loaded from here on is what is measured.
-        places.clear()
-        return model_class(task)
-
-    for name in ("load", "for_inference"):
-        monkeypatch.setattr(Encoder, name, following(name))
-    monkeypatch.setattr(build, "model_class", with_building)
-    runs[task](bases["bert"], output=tmp_path)
-    own = places[: 2 if task == "relation" else 1]
-    assert own == ["cpu:0"] * len(own) != []
 
 
 def test_an_equal_run_gives_equal_files(runs: dict[str, Run], bases: dict[str, str], tmp_path: Path) -> None:

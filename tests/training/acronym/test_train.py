@@ -16,20 +16,18 @@ from models.encoder.model import Encoder
 from models.encoder.weights import ADAPTER, WEIGHTS
 from models.types import Span
 from tests.training.acronym.corpus import rows, trainee_of
+from tests.training.resumed import killed_and_resumed
 from training.acronym.data import questions, sense_of
 from training.acronym.network import MARGINS, loss_of, trained_network
 from training.acronym.release import SHARE, write_network
 from training.acronym.settings import Objective, Settings
 from training.acronym.train import right_first
-from training.common.checkpoint import CheckpointError
 from training.common.loop import TrainingLoop
 from training.evaluation.acronym import Row
 
 
-def loop_of(
-    base: str, run: Path | None = None, objective: Objective = "softmax", lr: float = 0.01
-) -> TrainingLoop:
-    trainee = trainee_of(base, objective=objective, epochs=3, lr=lr)
+def loop_of(base: str, run: Path | None = None, objective: Objective = "softmax") -> TrainingLoop:
+    trainee = trainee_of(base, objective=objective, epochs=3, lr=0.01)
     return TrainingLoop(trainee, asdict(trainee.settings), run)
 
 
@@ -66,20 +64,7 @@ def test_training_lowers_the_loss(tiny_bert: str, monkeypatch: pytest.MonkeyPatc
 def test_a_killed_run_resumes_to_the_same_weights(
     tiny_bert: str, tmp_path: Path, killed_after: int, objective: Objective
 ) -> None:
-    whole = loop_of(tiny_bert, None, objective)
-    curve = [(epoch.losses, epoch.scores) for epoch in whole.epochs()]
-    for epoch in loop_of(tiny_bert, tmp_path, objective).epochs():
-        if epoch.number == killed_after:
-            break
-    torch.manual_seed(99)
-    resumed = loop_of(tiny_bert, tmp_path, objective)
-    assert [(epoch.losses, epoch.scores) for epoch in resumed.epochs()] == curve[killed_after:]
-    assert [e.kept for e in resumed.curve] == [e.kept for e in whole.curve]
-    for one, other in zip(whole.trainee.weights(), resumed.trainee.weights(), strict=True):
-        assert one.keys() == other.keys()
-        assert all(torch.equal(tensor, other[name]) for name, tensor in one.items())
-    with pytest.raises(CheckpointError, match="other settings"):
-        loop_of(tiny_bert, tmp_path, objective, lr=0.5).run()
+    killed_and_resumed(lambda folder: loop_of(tiny_bert, folder, objective), tmp_path, killed_after)
 
 
 def test_the_curve_begins_with_the_untrained_model_and_macro_f1_decides(tiny_bert: str) -> None:

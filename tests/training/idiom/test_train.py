@@ -14,7 +14,7 @@ import torch
 from models.encoder.model import Encoder
 from models.idiom.model import LAST, LAST_TWO
 from tests.training.idiom.corpus import unit
-from training.common.checkpoint import CheckpointError
+from tests.training.resumed import assert_same_weights, killed_and_resumed
 from training.common.loop import TrainingLoop
 from training.evaluation.idiom import PRIMARY, STS, halves, read_pairs
 from training.idiom.data import Group, read_groups, split_by_expression
@@ -53,15 +53,6 @@ def with_scores(
 
     monkeypatch.setattr(IdiomTrainee, "validate", validate)
     return weights
-
-
-def assert_same_weights(
-    one: Sequence[dict[str, torch.Tensor]], other: Sequence[dict[str, torch.Tensor]]
-) -> None:
-    for tensors, others in zip(one, other, strict=True):
-        assert tensors.keys() == others.keys()
-        for name, tensor in tensors.items():
-            assert torch.equal(tensor, others[name]), name
 
 
 def test_a_tokens_initial_embedding_is_the_mean_of_its_meanings(semeval: Path, tiny_bert: str) -> None:
@@ -110,21 +101,7 @@ def test_at_most_so_many_sentences_are_trained_on(semeval: Path, tiny_bert: str)
 
 @pytest.mark.parametrize("rank", [2, 0])
 def test_killed_run_resumes_to_same_weights(semeval: Path, tiny_bert: str, tmp_path: Path, rank: int) -> None:
-    def fresh(run: Path | None) -> TrainingLoop:
-        return loop_of(semeval, tiny_bert, run, rank=rank)
-
-    whole = fresh(None)
-    curve = [(epoch.losses, epoch.scores) for epoch in whole.epochs()]
-    next(fresh(tmp_path).epochs())
-    torch.manual_seed(999)
-    resumed = fresh(tmp_path)
-    assert [(epoch.losses, epoch.scores) for epoch in resumed.epochs()] == curve[1:]
-    assert [e.kept for e in resumed.curve] == [e.kept for e in whole.curve]
-    assert_same_weights(whole.trainee.weights(), resumed.trainee.weights())
-    assert (whole.kept is None) == (resumed.kept is None)
-    assert_same_weights(whole.kept or [], resumed.kept or [])
-    with pytest.raises(CheckpointError):
-        loop_of(semeval, tiny_bert, tmp_path, rank=rank, lr=0.5).run()
+    killed_and_resumed(lambda folder: loop_of(semeval, tiny_bert, folder, rank=rank), tmp_path, 1)
 
 
 def test_the_best_epoch_is_kept_among_those_that_lose_little_sts(

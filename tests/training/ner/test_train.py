@@ -20,17 +20,13 @@ from models.text import words
 from models.types import LABELS
 from tests.models import tiny
 from tests.training.ner.test_data import SENTENCES, TAGS
-from training.common.checkpoint import CheckpointError
+from tests.training.resumed import killed_and_resumed
 from training.common.loop import TrainingLoop
 from training.common.tagging.transitions import WEIGHT
 from training.evaluation.relation import split_negatives
 from training.ner.data import Corpus, examples, read
 from training.ner.settings import Settings
 from training.ner.train import TaggerTrainee, counted_transitions
-
-
-class Stopped(Exception):
-    """A power cut."""
 
 
 def constant(model: NerModel) -> dict[str, float]:
@@ -79,68 +75,17 @@ def test_the_papers_first_phase_trains_the_head_alone(tiny_bert: str, layers: bo
     assert not torch.equal(made.head.linear.weight, weight)
     assert not made.head.training
     assert not made.encoder.model.training
+    assert (set(made.release_files()) == {"head.safetensors"}) is not layers
 
 
-@pytest.mark.parametrize(("killed_after", "average"), [(1, 2), (2, 2), (3, 2), (2, 0)])
+@pytest.mark.parametrize(("killed_after", "average"), [(1, 2), (3, 2), (2, 0)])
 def test_a_killed_run_resumes_to_the_same_weights(
     tiny_bert: str, tmp_path: Path, killed_after: int, average: int
 ) -> None:
     def fresh(folder: Path | None) -> TrainingLoop:
         return loop_of(tiny_bert, folder, average=average, epochs=4, lr=1e-3)
 
-    whole = fresh(None)
-    curve = [epoch.loss for epoch in whole.epochs()]
-    for epoch in fresh(tmp_path).epochs():
-        if epoch.number == killed_after:
-            break
-    torch.manual_seed(99)
-    resumed = fresh(tmp_path)
-    assert [epoch.loss for epoch in resumed.epochs()] == curve[killed_after:]
-    one, other = (tagger(run).encoder.model.state_dict() for run in (whole, resumed))
-    assert all(torch.equal(tensor, other[name]) for name, tensor in one.items())
-    means, others = (tagger(run).kept_weights() for run in (whole, resumed))
-    for mean, again in zip(means, others, strict=True):
-        assert all(torch.equal(tensor, again[name]) for name, tensor in mean.items())
-    assert torch.equal(tagger(whole).head.linear.weight, tagger(resumed).head.linear.weight)
-
-
-def test_the_best_epoch_before_a_kill_is_kept_after_it(tiny_bert: str, tmp_path: Path) -> None:
-    scores = iter([0.9, 0.1])
-    first = loop_of(tiny_bert, tmp_path, lambda model: {"posts": next(scores)}, epochs=3)
-    for epoch in first.epochs():
-        if epoch.number == 2:
-            break
-    resumed = loop_of(tiny_bert, tmp_path, lambda model: {"posts": 0.2}, epochs=3)
-    (last,) = resumed.epochs()
-    assert not last.kept
-    assert resumed.best is not None
-    assert resumed.best.number == 1
-    resumed.load_best()
-    assert first.kept is not None
-    for kept, now in zip(first.kept, resumed.trainee.weights(), strict=True):
-        assert all(torch.equal(tensor, now[name]) for name, tensor in kept.items())
-
-
-def test_a_run_does_not_resume_with_other_settings(tiny_bert: str, tmp_path: Path) -> None:
-    list(loop_of(tiny_bert, tmp_path, epochs=2).epochs())
-    with pytest.raises(CheckpointError, match="other settings"):
-        list(loop_of(tiny_bert, tmp_path, epochs=2, lr=1e-2).epochs())
-
-
-def test_a_power_cut_while_a_checkpoint_is_written_leaves_the_last_one(
-    tiny_bert: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    epochs = loop_of(tiny_bert, tmp_path, epochs=3).epochs()
-    next(epochs)
-
-    def cut(descriptor: int) -> None:
-        raise Stopped
-
-    with monkeypatch.context() as patched:
-        patched.setattr("training.common.checkpoint.os.fsync", cut)
-        with pytest.raises(Stopped):
-            next(epochs)
-    assert [e.number for e in loop_of(tiny_bert, tmp_path, epochs=3).epochs()] == [2, 3]
+    killed_and_resumed(fresh, tmp_path, killed_after)
 
 
 def test_the_stored_changes_give_the_trained_models_hidden_states(
@@ -197,17 +142,6 @@ def test_sentences_without_an_event_are_trained_on_and_not_validated(corpus: Pat
     _, held_out = split_negatives(corpus / "ade", "ade_fold_1")
     assert more
     assert not more & {t.text for t in held_out}
-
-
-def test_a_release_of_the_head_alone_holds_no_layers(tmp_path: Path) -> None:
-    loop = loop_of(tiny.bert(tmp_path / "base"), epochs=1, layers=False)
-    loop.run()
-    assert set(tagger(loop).release_files()) == {"head.safetensors"}
-
-
-def test_a_large_backbones_class_trains_a_step(tmp_path: Path) -> None:
-    (epoch,) = loop_of(tiny.roberta(tmp_path / "base"), epochs=1).epochs()
-    assert epoch.loss > 0
 
 
 def test_transitions_are_counted_on_the_training_part(corpus: Path) -> None:

@@ -16,6 +16,7 @@ from models.loading import load
 from models.normalization.model import NormalizationModel
 from models.normalization.nil_rule import NilRule
 from models.releases.manifest import Release, ReleaseError
+from models.releases.store import open_release
 from models.releases.tensors import read_tensors
 from models.types import Coding, Query
 from tests.training.idiom.conftest import semeval
@@ -31,10 +32,10 @@ pytestmark = [pytest.mark.matrix, pytest.mark.usefixtures("few_written")]
 INSIDE, ALONE = Query("it hurts all day", 3, 8, "hurts"), Query("hurts", 0, 5, "hurts")
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A corpus of six drugs and a terminology."""
-    return write_corpus(tmp_path)
+    return write_corpus(tmp_path_factory.mktemp("corpus"))
 
 
 def made(folder: Path, base: str, **settings: Any) -> Release:
@@ -44,37 +45,46 @@ def made(folder: Path, base: str, **settings: Any) -> Release:
     return runs.made("normalization", data=folder / "data", output=output, **common | settings)
 
 
+@pytest.fixture(scope="module")
+def isolated(folder: Path, tiny_bert: str, few_written: None) -> Release:
+    return made(folder, tiny_bert)
+
+
+@pytest.fixture(scope="module")
+def contextual(folder: Path, tiny_bert: str, few_written: None) -> Release:
+    return made(folder, tiny_bert, trained="context")
+
+
 def answers(release: Release, *queries: Query) -> list[Coding]:
     loaded = load(release, dtype="float32")
     assert loaded.passes_canary()
     return list(loaded.model.predict(queries))
 
 
-def test_a_release_with_s_context_reads_the_sentence(folder: Path, tiny_bert: str) -> None:
-    release = made(folder, tiny_bert, trained="context")
-    assert "isolated.safetensors" not in release.manifest.files
-    assert "CONORM" in release.manifest.kind
-    inside, alone = answers(release, INSIDE, ALONE)
+def test_a_release_with_s_context_reads_the_sentence(contextual: Release) -> None:
+    assert "isolated.safetensors" not in contextual.manifest.files
+    assert "CONORM" in contextual.manifest.kind
+    inside, alone = answers(contextual, INSIDE, ALONE)
     assert inside.context_weight is not None and 0 < inside.context_weight < 1
     assert alone.context_weight is None
-    names = {s.name: s for s in release.manifest.scores}
+    names = {s.name: s for s in contextual.manifest.scores}
     assert {"acc@1", "acc@5", "acc@10", "acc@1_seen", "acc@1_unseen", "context_weight", "f1"} <= names.keys()
     assert names["acc@1"].baseline is not None
 
 
-def test_a_release_of_lay_phrases_reads_the_mention_alone(folder: Path, tiny_bert: str) -> None:
-    release = made(folder, tiny_bert)
-    assert "adapter.safetensors" in release.manifest.files
-    assert not {"isolated.safetensors", "dcr.safetensors"} & release.manifest.files.keys()
-    assert "CONORM" not in release.manifest.kind and "zero-shot" not in release.manifest.kind
-    assert any("synthetic" in source.name for source in release.manifest.training_data)
-    inside, alone = answers(release, INSIDE, ALONE)
+def test_a_release_of_lay_phrases_reads_the_mention_alone(isolated: Release) -> None:
+    assert "adapter.safetensors" in isolated.manifest.files
+    assert not {"isolated.safetensors", "dcr.safetensors"} & isolated.manifest.files.keys()
+    assert "CONORM" not in isolated.manifest.kind and "zero-shot" not in isolated.manifest.kind
+    assert any("synthetic" in source.name for source in isolated.manifest.training_data)
+    inside, alone = answers(isolated, INSIDE, ALONE)
     assert inside == alone and inside.context_weight is None
 
 
-def test_s_context_is_trained_over_the_s_isolated_of_the_stage_before(folder: Path, tiny_bert: str) -> None:
-    first = made(folder, tiny_bert)
-    second = made(folder, tiny_bert, trained="context", start=first)
+def test_s_context_is_trained_over_the_s_isolated_of_the_stage_before(
+    folder: Path, tiny_bert: str, isolated: Release
+) -> None:
+    first, second = isolated, made(folder, tiny_bert, trained="context", start=isolated)
     assert set(first.manifest.training_data) <= set(second.manifest.training_data)
     assert second.manifest.configuration["training"]["start"] == first.version
     assert (
@@ -91,7 +101,7 @@ def test_s_isolated_begins_with_idiom_vectors(
     # An epoch is kept whatever it does to these vectors.
     monkeypatch.setattr(IdiomTrainee, "validate", lambda self, number: {PRIMARY: 0.1 * number, STS: 0.5})
     settings: dict[str, Any] = dict(base=tiny_bert, epochs=1, rank=2, batch=16, lr=1e-2)
-    idiom = runs.made("idiom", data=semeval, output=folder, **settings)
+    idiom = runs.made("idiom", data=semeval, output=folder / "idiom", **settings)
     release = made(folder, tiny_bert, epochs=0, start=idiom)
     assert set(idiom.manifest.training_data) <= set(release.manifest.training_data)
     ours, theirs, base = (
@@ -125,19 +135,21 @@ def test_the_papers_search_is_the_nearest_name_and_never_nil(folder: Path, tiny_
     assert not any(coding.nil for coding in answers(release, INSIDE, ALONE))
 
 
-def test_a_release_with_matrices_but_no_trained_context_is_refused(folder: Path, tiny_bert: str) -> None:
-    release = made(folder, tiny_bert, trained="context")
+def test_a_release_with_matrices_but_no_trained_context_is_refused(contextual: Release) -> None:
+    release = open_release(contextual.path)
     files = {n: f for n, f in release.manifest.files.items() if n != ADAPTER}
     release.manifest = release.manifest.model_copy(update={"files": files})
     with pytest.raises(ReleaseError, match="without a trained S_context"):
         load(release, dtype="float32")
 
 
-@pytest.mark.parametrize("trained", ["isolated", "context"])
-def test_other_terms_are_coded_to_with_the_same_encoders(folder: Path, tiny_bert: str, trained: str) -> None:
-    first = made(folder, tiny_bert, trained=trained)
-    (folder / "other.tsv").write_text("llt\tpt\tsoc\nsore\tPain\t-\nfit\tSeizure\t-\n", encoding="utf-8")
-    other = refreshed(first, terminology.load(folder / "other.tsv"), folder / "other", None)
+@pytest.mark.parametrize("trained", ["isolated", "contextual"])
+def test_other_terms_are_coded_to_with_the_same_encoders(
+    tmp_path: Path, request: pytest.FixtureRequest, trained: str
+) -> None:
+    first: Release = request.getfixturevalue(trained)
+    (tmp_path / "other.tsv").write_text("llt\tpt\tsoc\nsore\tPain\t-\nfit\tSeizure\t-\n", encoding="utf-8")
+    other = refreshed(first, terminology.load(tmp_path / "other.tsv"), tmp_path / "other", None)
     one, two = (NormalizationModel.load(release) for release in (first, other))
     vectors, own = one.encoder.embed([t.llt for t in two.terms]), one.phrases_of(two.terms)
     over = NormalizationModel(
@@ -152,31 +164,31 @@ def test_other_terms_are_coded_to_with_the_same_encoders(folder: Path, tiny_bert
     assert other.manifest.scores == [] and other.manifest.configuration["like"] == first.version
 
 
-def test_a_release_made_again_with_the_same_tables_has_the_same_files(folder: Path, tiny_bert: str) -> None:
+def test_a_release_made_again_with_the_same_tables_has_the_same_files(
+    folder: Path, tmp_path: Path, isolated: Release
+) -> None:
     terms = terminology.load(folder / "terms.tsv")
-    first = made(folder, tiny_bert)
     again, further = (
-        refreshed(release, terms, folder / name, folder / "data")
-        for name, release in (("again", first), ("further", first))
+        refreshed(isolated, terms, tmp_path / name, folder / "data") for name in ("again", "further")
     )
     assert again.manifest.files == further.manifest.files
     # Those of training were computed by the encoder that was trained, whose last digits are others.
     computed = {"vectors.safetensors", "phrases.safetensors", "taught.safetensors"}
     ours, theirs = (
         {name: file for name, file in release.manifest.files.items() if name not in computed}
-        for release in (first, again)
+        for release in (isolated, again)
     )
     assert ours == theirs != {}
     assert {s.name: s.value for s in again.manifest.scores} == {
-        s.name: s.value for s in first.manifest.scores
+        s.name: s.value for s in isolated.manifest.scores
     }
-    assert set(again.manifest.training_data) == set(first.manifest.training_data)
+    assert set(again.manifest.training_data) == set(isolated.manifest.training_data)
 
 
-def test_phrases_that_are_searched_are_named_once(folder: Path, tiny_bert: str) -> None:
-    (folder / "some.tsv").write_text("llt\tpt\tsoc\nheadache\tHeadache\t-\n", encoding="utf-8")
+def test_phrases_that_are_searched_are_named_once(folder: Path, tiny_bert: str, tmp_path: Path) -> None:
+    (tmp_path / "some.tsv").write_text("llt\tpt\tsoc\nheadache\tHeadache\t-\n", encoding="utf-8")
     first = made(folder, tiny_bert, epochs=0)
-    again = refreshed(first, terminology.load(folder / "some.tsv"), folder / "again", None)
+    again = refreshed(first, terminology.load(tmp_path / "some.tsv"), tmp_path / "again", None)
     searched = [
         [d.name for d in release.manifest.training_data if d.name.endswith("searched")]
         for release in (first, again)
@@ -209,8 +221,10 @@ def test_nil_has_a_threshold_of_validation_data_and_held_out_scores(tmp_path: Pa
     assert manifest.configuration["nil_below"] == 0.2
 
 
-def test_a_release_gets_a_rule_for_nil_that_other_terms_keep_anyway(folder: Path, tiny_bert: str) -> None:
-    terms = folder / "many.tsv"
+def test_a_release_gets_a_rule_for_nil_that_other_terms_keep_anyway(
+    folder: Path, tiny_bert: str, tmp_path: Path
+) -> None:
+    terms = tmp_path / "many.tsv"
     # Of every second concept the terminology has the very phrase.
     known = phrases("held_out")[::10]
     rows = [f"{p.terms[0]}\t{p.terms[0]}\tS\n" for p in known]
@@ -225,7 +239,7 @@ def test_a_release_gets_a_rule_for_nil_that_other_terms_keep_anyway(folder: Path
     assert any("lay phrases, for the rule" in d.name for d in release.manifest.training_data)
     assert "nil_of_missing" in {s.name for s in release.manifest.scores}
     # Over other terms the rule is the same where there is nothing to fit it on.
-    other = refreshed(release, terminology.load(folder / "terms.tsv"), folder / "other", None)
+    other = refreshed(release, terminology.load(folder / "terms.tsv"), tmp_path / "other", None)
     assert other.manifest.configuration["nil_rule"] == configuration["nil_rule"]
-    again = refreshed(release, terminology.load(terms), folder / "again", folder / "data")
+    again = refreshed(release, terminology.load(terms), tmp_path / "again", folder / "data")
     assert again.manifest.configuration["nil_rule"] == pytest.approx(configuration["nil_rule"], abs=0.05)

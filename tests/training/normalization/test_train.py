@@ -18,11 +18,10 @@ from models.encoder.model import Encoder
 from models.encoder.weights import merge_adapter
 from models.normalization.context_refining import marker_tokens
 from models.terminology import Term
-from tests.models import tiny
 from tests.training.normalization.small_terms import GOLDS, TERMS, gold, settings, trainee_of
+from tests.training.resumed import killed_and_resumed
 from training.common import UserError
 from training.common.adapter import quantized
-from training.common.checkpoint import CheckpointError
 from training.common.codings.split import Split
 from training.common.corpora import GoldCoding
 from training.common.loop import TrainingLoop
@@ -93,29 +92,12 @@ def test_a_negative_is_of_another_preferred_term(tiny_bert: str) -> None:
 
 @pytest.mark.parametrize("killed_after", [1, 2])
 def test_a_killed_run_resumes_to_the_same_weights(tiny_bert: str, tmp_path: Path, killed_after: int) -> None:
-    whole = loop_of(tiny_bert, epochs=3)
-    curve = [(e.losses, e.scores, e.kept) for e in whole.epochs()]
-    for epoch in loop_of(tiny_bert, tmp_path, epochs=3).epochs():
-        if epoch.number == killed_after:
-            break
-    torch.manual_seed(99)
-    resumed = loop_of(tiny_bert, tmp_path, epochs=3)
-    assert [(e.losses, e.scores, e.kept) for e in resumed.epochs()] == curve[killed_after:]
-    for run in (whole, resumed):
-        run.load_best()
-    for one, other in zip(whole.trainee.weights(), resumed.trainee.weights(), strict=True):
-        assert all(torch.equal(tensor, other[name]) for name, tensor in one.items())
+    def fresh(folder: Path | None) -> TrainingLoop:
+        return loop_of(tiny_bert, folder, epochs=3)
+
+    whole, resumed = killed_and_resumed(fresh, tmp_path, killed_after)
     assert torch.equal(trainee_in(whole).network.vectors, trainee_in(resumed).network.vectors)
-    # A finished run trains no more.
-    assert list(loop_of(tiny_bert, tmp_path, epochs=3).epochs()) == []
-    with pytest.raises(CheckpointError):
-        list(loop_of(tiny_bert, tmp_path, epochs=2).epochs())
-
-
-def test_the_backbone_of_the_paper_trains_a_step(tmp_path: Path) -> None:
-    (epoch,) = loop_of(tiny.mpnet(tmp_path), epochs=1).epochs()
-    assert epoch.loss > 0
-    assert 0 < epoch.scores["context weight"] < 1
+    assert list(fresh(tmp_path).epochs()) == [], "a finished run trains no more"
 
 
 @pytest.mark.parametrize("valid", [[], [gold("x", "unknown")]], ids=["empty", "without a known term"])

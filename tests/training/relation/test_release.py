@@ -22,13 +22,13 @@ from models.relation.sentence_head import SENTENCE_HEAD
 from models.relation.spaces import UPPER_ADAPTER
 from models.relation.support_set import votes
 from models.releases.manifest import Release, ReleaseError
-from models.releases.store import build, bundled, describe, open_release
+from models.releases.store import build, describe
 from models.types import ADE, DRUG
 from tests.tiny_releases import tiny_release
 from tests.training.recipes.runs import made, settings_of
 from training.recipes.stages import Place
 from training.relation.data import TAGS, Corpus, examples, read
-from training.relation.support import K_PAIRS, transitions_of
+from training.relation.support import transitions_of
 from training.relation.task import TASK
 
 pytestmark = pytest.mark.matrix
@@ -150,15 +150,6 @@ def test_a_release_without_transitions_is_read_one_with_not(entities: Release, t
     save_file(tensors | {"transitions": one[:-1]}, support)
     with pytest.raises(ReleaseError, match="does not fit"):
         RelationModel.load(release)
-
-
-def test_the_bundled_release_has_both_heads_and_passes_its_canary_check() -> None:
-    opened = open_release(bundled("relation"))
-    model: Any = load(opened, dtype="float32").model
-    assert model.support.head.weight.shape == (len(TAGS), model.encoder.dimension)
-    assert 0 < model.voting.words_share < 1
-    assert 0.5 < model.voting.event_threshold < 1
-    assert model.voting.k_pairs in K_PAIRS
 
 
 def test_a_release_that_is_made_again_differs_in_drug_names_and_measures_alone(

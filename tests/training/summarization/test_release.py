@@ -14,7 +14,7 @@ import typer
 from models.encoder.model import Encoder
 from models.loading import load
 from models.releases.manifest import Release, ReleaseError
-from models.releases.store import bundled, open_release
+from models.releases.store import open_release
 from models.summarization.extraction.extractor import Extractor
 from models.types import LABELS
 from tests.models.summarization import tiny_seq2seq
@@ -129,11 +129,3 @@ def test_a_decoder_over_an_encoder_alone_is_refused(data: Path, tiny_bert: str, 
 @pytest.mark.usefixtures("shipped_releases")
 def test_the_tagger_of_the_guard_knows_all_labels() -> None:
     assert bundled_tagger().manifest.configuration["labels"] == list(LABELS)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("shipped_releases")
-def test_the_bundled_release_answers_alike_without_the_files_of_its_editor() -> None:
-    loaded = load(open_release(bundled("summarization")), dtype="float32")
-    assert {answer["method"] for answer in loaded.canary[1]} == {"extractive"}
-    assert len(loaded.canary[0]) == 3
