@@ -37,17 +37,6 @@ def release_of(root: Path, task: str) -> Release:
 
 
 @pytest.mark.slow
-def test_the_recipe_of_idiom_makes_a_release_from_nothing(semeval: Path, tmp_path: Path) -> None:
-    base = tiny_models.bert(tmp_path / "base")
-    given = ["idiom", "--data", semeval, "--output", tmp_path, "--set", f"base={base}", "--set", "limit=4"]
-    code, said = run(*given, "--set", "epochs=1", "--run", tmp_path / "run")
-    assert code == 0
-    release = release_of(tmp_path, "idiom")
-    assert f"release {release.version} in" in said
-    assert release.manifest.configuration["training"]["limit"] == 4
-
-
-@pytest.mark.slow
 def test_the_recipe_of_relation_makes_a_release_from_nothing(corpus: Path, tmp_path: Path) -> None:
     """Of CLNER, then CLDR over it, in one command."""
     given = [f"base={tiny_models.bert(tmp_path / 'base')}", "epochs=1", "teaching=0.0", "negatives=2"]
@@ -116,16 +105,6 @@ def test_a_release_of_normalization_begins_with_another_and_gets_other_terms(tmp
     trained = release_of(tmp_path / "second", "normalization").manifest.configuration["training"]
     # No path of this machine.
     assert (trained["start"], trained["terms"]) == (first.version, "terms.tsv")
-    stages = tmp_path / "stages.toml"
-    stages.write_text('[[stage]]\nname = "phrases"\n[[stage]]\nname = "sentences"\ntrained = "context"\n')
-    more = ["--set", "epochs=1", "--recipe", stages, "--run", tmp_path / "run"]
-    code, _ = run(*given, *more, "--output", tmp_path / "both")
-    assert code == 0
-    both = release_of(tmp_path / "both", "normalization").manifest
-    assert {"isolated.safetensors", "dcr.safetensors"} <= both.files.keys() and both.scores
-    # Nobody reads the scores of the stage before, nor its rule for NIL.
-    before = release_of(tmp_path / "run/1_phrases", "normalization").manifest
-    assert before.scores == [] and before.configuration["nil_below"] == 0
     terms.write_text("llt\tpt\tsoc\nsore\tPain\t-\nfit\tSeizure\t-\n", encoding="utf-8")
     code, said = run("refresh", first.path, "--output", tmp_path / "other")
     assert code == 2 and "--data is needed" in said
