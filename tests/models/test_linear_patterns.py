@@ -24,11 +24,11 @@ from tests.models.hostile_texts import hostile_to
 
 #: Characters of the texts. The middle is tried only where the short one takes more than a moment, the long
 #: one only where the middle takes more than linear time.
-SHORT, MIDDLE, LONG = 2_500, 5_000, 20_000
+SHORT, MIDDLE, LONG = 1_250, 2_500, 20_000
 #: Processor seconds: what a search of the short text needs at least to be looked at, and of the long one.
-MOMENT, SECONDS = 0.001, 0.2
-#: How many times as long as for the short text: linear time gives 2 and 8, quadratic 4 and 64.
-MIDDLE_GROWTH, LONG_GROWTH = 2.5, 24
+MOMENT, SECONDS = 0.0005, 0.2
+#: How many times as long as for the short text: linear time gives 2 and 16, quadratic 4 and 256.
+MIDDLE_GROWTH, LONG_GROWTH = 2.5, 48
 
 
 def patterns_in(value: Any, depth: int = 0) -> Iterator[re.Pattern[str]]:

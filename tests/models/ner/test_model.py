@@ -67,19 +67,13 @@ def valid(text: str, mentions: list[Mention]) -> bool:
 
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.text(max_size=80), max_size=4))
+@example(["\U0001f922 the drug made me sick, dizzy and \U0001f634 tired. caf\u00e9 pain since monday! " * 5])
 @example(["zoloft aspirin\nst john's wort. pain! \U0001f600 pain"])
 @example(["", " ", "\0", "\U0001f600"])
 def test_offsets_are_correct_in_any_text(random_tagger: NerModel, batch: list[str]) -> None:
     predicted = random_tagger.predict(batch)
     assert len(predicted) == len(batch)
     assert all(valid(text, mentions) for text, mentions in zip(batch, predicted, strict=True))
-
-
-def test_offsets_are_correct_after_emoji_for_several_labels(random_tagger: NerModel) -> None:
-    text = "\U0001f922 the drug made me sick, dizzy and \U0001f634 tired. caf\u00e9 pain since monday! " * 5
-    (mentions,) = random_tagger.predict([text])
-    assert len({m.label for m in mentions}) > 1
-    assert valid(text, mentions)
 
 
 def test_mentions_are_batch_invariant(random_tagger: NerModel) -> None:
@@ -122,10 +116,6 @@ def test_a_word_that_the_tokenizer_drops_is_never_tagged(small: Encoder) -> None
     assert [[m.text for m in mentions] for mentions in tagged] == [[], ["pain", "pain"], []]
 
 
-def test_no_texts_have_no_mentions(small: Encoder) -> None:
-    assert constant(small, "B-ADE").predict([]) == []
-
-
 def test_no_word_gets_the_continuation_tag(small: Encoder) -> None:
     model = constant(small, "X")
     model.head.linear.bias.data[model.tags.index("B-ADE")] = 5.0
@@ -140,34 +130,35 @@ def test_a_score_is_the_probability_among_the_tags_other_than_continuation(small
     assert mentions[0].score == pytest.approx(math.e**2 / (math.e**2 + 10), abs=1e-4)
 
 
-def test_drugs_of_the_lexicon_are_added_where_no_drug_is_tagged(small: Encoder) -> None:
-    text = "Took ZOLOFT and St John's Wort. Now pain."
-    (mentions,) = constant(small, "O", LEXICON).predict([text])
-    assert [(m.text, m.label, m.score, m.generic) for m in mentions] == [
-        ("ZOLOFT", DRUG, 1.0, "sertraline"),
-        ("St John's Wort", DRUG, 1.0, "hypericum"),
-    ]
+@pytest.mark.parametrize(
+    ("tag", "lexicon", "text", "expected"),
+    [
+        (
+            "O", LEXICON, "Took ZOLOFT and St John's Wort. Now pain.",
+            [("ZOLOFT", DRUG, "sertraline"), ("St John's Wort", DRUG, "hypericum")],
+        ),
+        ("O", None, "Took Zoloft.", []),
+        ("B-DRUG", LEXICON, "Zoloft hurts", [("Zoloft", DRUG, "sertraline"), ("hurts", DRUG, None)]),
+        ("I-DRUG", LEXICON, "Zoloft and aspirin", [("Zoloft and aspirin", DRUG, None)]),
+        (
+            "I-ADE", LEXICON, "aspirin allergy",
+            [("aspirin", DRUG, "aspirin"), ("aspirin allergy", ADE, None)],
+        ),
+        # No effect is a part of a drug, of a hashtag or of a handle.
+        ("B-ADE", LEXICON, "took aspirin", [("took", ADE, None), ("aspirin", DRUG, "aspirin")]),
+        (
+            "B-ADE", LEXICON, "pain #headache again @aspirin #zoloft",
+            [("pain", ADE, None), ("again", ADE, None), ("zoloft", DRUG, "sertraline")],
+        ),
+    ],
+)  # fmt: skip
+def test_drugs_of_the_lexicon_are_added_where_no_drug_is_tagged(
+    small: Encoder, tag: str, lexicon: DrugLexicon | None, text: str, expected: list[tuple[str, str, str]]
+) -> None:
+    (mentions,) = constant(small, tag, lexicon).predict([text])
+    assert [(m.text, m.label, m.generic) for m in mentions] == expected
+    assert all((m.score == 1.0) is (m.label == DRUG and tag[2:] != DRUG) for m in mentions)
     assert valid(text, mentions)
-
-
-def test_a_tagged_drug_gets_its_generic_name_and_is_not_added_again(small: Encoder) -> None:
-    (mentions,) = constant(small, "B-DRUG", LEXICON).predict(["Zoloft hurts"])
-    assert [(m.text, m.generic) for m in mentions] == [("Zoloft", "sertraline"), ("hurts", None)]
-    assert all(m.score < 1 for m in mentions)
-
-
-def test_a_drug_that_overlaps_a_tagged_drug_is_not_added(small: Encoder) -> None:
-    (mentions,) = constant(small, "I-DRUG", LEXICON).predict(["Zoloft and aspirin"])
-    assert [m.text for m in mentions] == ["Zoloft and aspirin"]
-
-
-def test_a_drug_inside_an_adverse_event_is_added_as_well(small: Encoder) -> None:
-    (mentions,) = constant(small, "I-ADE", LEXICON).predict(["aspirin allergy"])
-    assert [(m.text, m.label) for m in mentions] == [("aspirin", DRUG), ("aspirin allergy", ADE)]
-
-
-def test_without_a_lexicon_no_drug_is_added(small: Encoder) -> None:
-    assert constant(small, "O").predict(["Took Zoloft."]) == [[]]
 
 
 def test_the_transitions_decide_together_with_the_probabilities(small: Encoder) -> None:
@@ -187,18 +178,6 @@ def test_transitions_of_another_number_of_tags_are_refused(small: Encoder) -> No
     plain = constant(small, "O")
     with pytest.raises(ValueError, match="for 12 tags"):
         NerModel(small, plain.head, LABELS, None, decoding=Decoding(transitions=np.zeros((3, 2), np.float32)))
-
-
-def test_hashtags_and_handles_hold_no_effect_and_a_hashtag_may_be_a_drug(small: Encoder) -> None:
-    text = "pain #headache again @zoloft #zoloft"
-    (mentions,) = constant(small, "B-ADE", LEXICON).predict([text])
-    assert [(m.text, m.label) for m in mentions] == [("pain", ADE), ("again", ADE), ("zoloft", DRUG)]
-    assert mentions[-1].start == text.rindex("zoloft")
-
-
-def test_a_mention_does_not_lie_inside_a_drug_of_the_lexicon(small: Encoder) -> None:
-    (mentions,) = constant(small, "B-ADE", LEXICON).predict(["took aspirin"])
-    assert [(m.text, m.label) for m in mentions] == [("took", ADE), ("aspirin", DRUG)]
 
 
 def with_event_head(
