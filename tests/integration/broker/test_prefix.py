@@ -220,16 +220,3 @@ def _use_the_rights(pipeline: Pipeline, tmp_path: Path) -> None:
     other = processes.forked_command("topics", "--create", env=pipeline.env | {"PV_PREFIX": "production."})
     assert other.returncode == 1
     assert "error: the broker refuses to create production." in other.stderr
-
-
-def test_a_pipeline_in_one_process_takes_a_prefix_too(tmp_path: Path, pinned: str) -> None:
-    """On the embedded broker: what comes out is counted under the names of the table."""
-    report = tmp_path / "report.json"
-    env = processes.environment("unused:1", processes.free_port(), PV_PREFIX="here-", PV_RELEASES=pinned)
-    env["PV_BROKER"] = "embedded"
-    answer = processes.forked_command("demo", "--limit", "2", "--show", "0", "--report", str(report), env=env)
-    assert answer.returncode == 0, answer.stderr + answer.stdout
-    figures = orjson.loads(report.read_bytes())
-    assert figures["inputs"] == {"posts": 2, "sentences": 2, "questions": 2}
-    assert figures["outputs"] == {"mentions": 6, "sentences.expanded": 2, "events": 6, "summaries": 2}
-    assert figures["missing"] == []

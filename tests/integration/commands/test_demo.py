@@ -143,11 +143,13 @@ def check_record(record: Any) -> None:
 
 
 async def test_a_second_report_under_the_same_id_is_refused(tmp_path: Path, tiny: dict[str, Release]) -> None:
+    """What comes out of topics with a prefix is counted under the names of the table."""
     file = tmp_path / "questions.jsonl"
     file.write_bytes(b'{"id": "a", "text": "Is one safe?"}\n{"id": "a", "text": "Is two safe?"}\n')
     releases = {task: release.path for task, release in tiny.items()}
-    demo, seen = await run({"questions": file}, releases=releases)
+    demo, seen = await run({"questions": file}, releases=releases, prefix="here-")
     assert demo.outcome.refused == [{"topic": "questions", "id": "a", "reason": "duplicate id"}]
     assert sorted((a.topic, a.record.text) for a in seen) == [
         (topic, "Is one safe?") for topic in ("events", "mentions", "summaries")
     ]
+    assert demo.outcome.as_dict()["outputs"].items() >= {"mentions": 1, "events": 1, "summaries": 1}.items()

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections import defaultdict
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -22,7 +21,7 @@ from streams import topics
 from streams.settings import Settings
 from streams.topics import EVENTS, TOPICS
 from tests.integration import processes
-from tests.integration.kafka_server import PASSWORD, USER, LocalKafka
+from tests.integration.kafka_server import LocalKafka
 from tests.integration.site import SAMPLES, Site, stop
 from tests.same import same_records
 
@@ -125,33 +124,6 @@ def test_a_topic_that_is_created_again_is_read_from_its_beginning(tiny_site: Sit
         stop(worker)
     assert site.count("mentions") == 241, "what was processed is acknowledged"
     assert "begins again at offset 0" in site.log.read_text()
-
-
-def test_every_client_uses_tls_and_its_password(kafka: LocalKafka, tmp_path: Path, pinned: str) -> None:
-    env = processes.environment(
-        kafka.secure_bootstrap,
-        processes.free_port(),
-        PV_SECURITY="SASL_SSL",
-        PV_SASL_MECHANISM="PLAIN",
-        PV_SASL_USERNAME=USER,
-        PV_SASL_PASSWORD=PASSWORD,
-        PV_SSL_CAFILE=str(kafka.certificate),
-        PV_RELEASES=pinned,
-    )
-    refused = processes.forked_command("topics", env=env | {"PV_SASL_PASSWORD": "another"})
-    assert refused.returncode == 1
-    assert "Traceback" not in refused.stderr
-    created = processes.forked_command("topics", "--create", env=env)
-    assert created.returncode == 0, created.stderr
-    ingested = processes.forked_command("ingest", "questions", str(SAMPLES / "questions.jsonl"), env=env)
-    assert ingested.returncode == 0, ingested.stderr
-    n = len((SAMPLES / "questions.jsonl").read_bytes().splitlines())
-    log = tmp_path / "log"
-    with processes.running("worker", "--stage", "summarization", env=env, log=log, forked=True) as worker:
-        # Counted through the open listener, so that the test's own client proves nothing.
-        processes.wait_until(lambda: processes.count(kafka.bootstrap, "summaries") == n, "all summaries")
-        stop(worker)
-    assert PASSWORD not in log.read_text()
 
 
 def test_a_worker_names_the_missing_topics_in_one_line(kafka: LocalKafka) -> None:
