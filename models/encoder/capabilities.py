@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import torch
 
 from models.encoder.base_files import base_digest, resolve_base
+from models.encoder.layers import layers_of
 from models.encoder.model import Encoder
-from models.encoder.split.layers import Layers
 
 WORDS = ["the", "drug", "caused", "pain"]
 
@@ -86,7 +86,7 @@ def _cannot_be_split(encoder: Encoder, need: Need) -> str:
     if not need.is_split:
         return ""
     try:
-        Layers(encoder.model)
+        layers_of(encoder.model)
     except ValueError as error:
         return str(error)
     return ""

@@ -51,15 +51,6 @@ class Encoder:
         self._cls = _first_id(tokenizer.cls_token_id, tokenizer.bos_token_id)
         self._sep = _first_id(tokenizer.sep_token_id, tokenizer.eos_token_id)
 
-    @property
-    def ends(self) -> tuple[int, int]:
-        """The pieces that open and close every sequence."""
-        return self._cls, self._sep
-
-    def probe(self) -> Tensor:
-        """(1, 2): the shortest sequence, to see how the model behaves."""
-        return torch.tensor([self.ends], device=self.model.device)
-
     @classmethod
     def load(  # noqa: PLR0913  keyword-only, one for each part of a release
         cls,
@@ -152,8 +143,7 @@ class Encoder:
         those of the special tokens, until each sequence had its turn. There may be padding.
         """
         if isinstance(self.model, PackedBert):
-            for group in self.model.run(self.with_special(sequences)):
-                yield group.members, group.last
+            yield from self.model.run(self.with_special(sequences))
             return
         for batch in self._batches([len(s) + 2 for s in sequences]):
             yield batch, self.forward([sequences[i] for i in batch])

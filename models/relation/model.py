@@ -6,8 +6,8 @@ with the probabilities of a token head where a release says so (kNN-NER, Wang et
 paper, the most probable tag sequence is chosen, not the best tag of each word. A drug and an effect,
 represented by the last words of their mentions, are related when the majority of the nearest training pairs
 in the relation space is. With a sentence head, the probability that the sentence reports an event must exceed
-the release's threshold too, and the score is that probability times the share of the votes. Upper layers for
-relations run only for sentences that have both a drug and an effect.
+the release's threshold too, and the score is that probability times the share of the votes. The encoder of
+the relation space reads only sentences that have a drug and an effect and exceed the threshold.
 """
 
 from __future__ import annotations
@@ -26,13 +26,12 @@ from models.drugs import RELEASE_FILE, DrugLexicon
 from models.drugs.classes import DrugClasses
 from models.encoder.faiss_index import CosineIndex
 from models.encoder.model import Encoder
-from models.encoder.split.layer_split import EncodedSentence
 from models.ner.decoding import spans_of, tags_of
 from models.ner.mention_rules import end_of
-from models.relation.pairs import LABELS, Pair, SentenceMention, pairs_of
+from models.relation.pairs import LABELS, SentenceMention, pairs_of
 from models.relation.reading import Sentence, apart, is_event, split
 from models.relation.sentence_head import SENTENCE_HEAD, SentenceHead
-from models.relation.spaces import EmbeddingSpaces
+from models.relation.spaces import EmbeddingSpaces, EncodedSentence
 from models.relation.support_set import Floats, Numbers, SupportSet, decode_tags, votes
 from models.relation.voting import Voting, voting_of
 from models.releases.manifest import Release, ReleaseError
@@ -261,33 +260,23 @@ class RelationModel:
         """The relations of each text among the drugs and effects that share a sentence, see `pairs_of`."""
         kept = [i for i, own in enumerate(tagged) if {m.mention.label for m in own} >= set(LABELS)]
         own = [encoded[i] for i in kept]
-        pairs = pairs_of(texts, [read[i].report for i in kept], [tagged[i] for i in kept])
-        words_of = self.spaces.relation_vectors(own)
+        events = self.sentence_head.probabilities(own) if self.sentence_head else [1.0] * len(own)
+        pairs = [
+            pair
+            for pair in pairs_of(texts, [read[i].report for i in kept], [tagged[i] for i in kept])
+            if pair.is_stated or events[pair.sentence] > self.voting.event_threshold
+        ]
+        asked = sorted({pair.sentence for pair in pairs})
+        words_of = dict(zip(asked, self.spaces.relation_vectors([own[i] for i in asked]), strict=True))
         voted = self.vote_on_pairs(
             [np.concatenate([words_of[p.sentence][w] for w in (p.drug_word, p.effect_word)]) for p in pairs]
         )
-        events = self._events(own, pairs, [share for share, _ in voted])
         relations: list[list[Relation]] = [[] for _ in texts]
         for pair, (share, neighbours) in zip(pairs, voted, strict=True):
-            event = events.get(pair.sentence, 1.0)
-            if pair.is_stated or self.voting.related(share, event):
-                score = 1.0 if pair.is_stated else round(share * event, 4)
+            if pair.is_stated or share > self.voting.threshold:
+                score = 1.0 if pair.is_stated else round(share * events[pair.sentence], 4)
                 relations[pair.report].append(Relation(pair.head, pair.tail, score, neighbours))
         return relations
-
-    def _events(
-        self, encoded: Sequence[EncodedSentence], pairs: Sequence[Pair], shares: Sequence[float]
-    ) -> dict[int, float]:
-        """The probability that a sentence reports an adverse event, by its position; only of sentences with a
-        pair whose share of the votes exceeds the threshold, because no other can be related. Empty without a
-        sentence head.
-        """
-        if self.sentence_head is None:
-            return {}
-        asked = [p.sentence for p, share in zip(pairs, shares, strict=True) if share > self.voting.threshold]
-        asked = sorted(set(asked))
-        found = self.sentence_head.probabilities([encoded[i] for i in asked])
-        return dict(zip(asked, found, strict=True))
 
 
 #: Is read in the place of the last word of a class.

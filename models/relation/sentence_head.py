@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import torch
 
-from models.encoder.split.layer_split import EncodedSentence
 from models.ner.heads import EventHead
+from models.relation.spaces import EncodedSentence
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
 

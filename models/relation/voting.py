@@ -20,12 +20,6 @@ class Voting:
     event_threshold: float = 0.0
     """and where the probability that its sentence reports an event is higher"""
 
-    def related(self, share: float, event: float) -> bool:
-        """Whether a pair with this share of the votes, in a sentence that reports an event with this
-        probability, is related.
-        """
-        return share > self.threshold and event > self.event_threshold
-
 
 def voting_of(release: Release) -> Voting:
     """The votes of a release; without `words_share` and `event_threshold` the neighbours alone count."""

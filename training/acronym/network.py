@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from models.acronym.acronym_encoder import AcronymEncoder, MarkedPieces, Vectors, join, means
 from models.acronym.m_network import Head, MNetwork
+from models.encoder.layers import layers_of
 from models.encoder.model import Encoder
-from models.encoder.split.layers import Layers
 from training.acronym.settings import Objective, Settings
 from training.common import adapter
 from training.common.precision import mixed
@@ -50,7 +50,7 @@ def trained_network(settings: Settings) -> MNetwork:
     encoder = TrainedEncoder(adapter.trainable(whole, settings.rank), settings.precision)
     network = MNetwork(encoder, Head(base.dimension, settings.shape))
     network.encoder = encoder
-    upper = list(Layers(encoder.model).modules)[-settings.layers :]
+    upper = layers_of(encoder.model)[-settings.layers :]
     learning = {id(parameter) for layer in upper for parameter in layer.parameters()}
     for parameter in encoder.model.parameters():
         parameter.requires_grad_(parameter.requires_grad and id(parameter) in learning)

@@ -1,9 +1,9 @@
 """CLDR in training: the upper layers of an encoder by a contrast between pairs of words in the text and
 two-node graphs of relations (Theodoropoulos et al. 2021, Eq. 5).
 
-The lower layers are frozen and have no dropout, so their hidden states are computed once. Not the paper's:
-with `heads` an additional contrast between related and unrelated pairs, some of which are the pairs that the
-entity space finds in sentences without an adverse event.
+The lower layers are frozen and have no dropout. Not the paper's: with `heads` an additional contrast between
+related and unrelated pairs, some of which are the pairs that the entity space finds in sentences without an
+adverse event.
 """
 
 from __future__ import annotations
@@ -16,11 +16,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from models.encoder.layers import layers_of
 from models.encoder.model import Encoder
-from models.encoder.split.layer_split import EncodedSentence, SplitEncoder, UpperLayers
 from models.relation.support_set import Floats
-from models.text import word_texts
-from training.common.precision import mixed
 from training.relation.data import Example, joined, offsets, pair_places
 from training.relation.network import (
     HARD,
@@ -29,7 +27,6 @@ from training.relation.network import (
     half_of,
     trained_copy,
     word_contrast,
-    word_states,
     wrong_words,
 )
 from training.relation.settings import Settings
@@ -38,12 +35,10 @@ from training.relation.train import SAMPLE, Space
 
 #: Neighbours that vote on a pair, as in the paper.
 K_PAIRS = 5
-#: Sentences that are read at once before training.
-CHUNK = 256
 
 
 class UpperSpace(Space):
-    """What CLDR and CLGS share: upper layers over the states of the frozen half, and a graph."""
+    """What CLDR and CLGS share: an encoder of which the upper half is trained, and a graph."""
 
     graph: nn.Module
 
@@ -57,44 +52,33 @@ class UpperSpace(Space):
     ) -> None:
         """`encoder`: the initial one, on `device`, of which a copy is trained."""
         super().__init__(settings, device)
-        frozen = half_of(encoder)
-        self.upper = UpperLayers(trained_copy(encoder, frozen), frozen)
+        self.frozen = half_of(encoder)
+        self.encoder = trained_copy(encoder, self.frozen)
         self.train = [e for e in train if self.is_trained_on(e)]
-        self.initial = dict[str, EncodedSentence]()
-        lower, data = SplitEncoder(encoder, frozen), [*self.train, *valid]
-        with torch.no_grad(), mixed(settings.precision, self.device):
-            for start in range(0, len(data), CHUNK):
-                part = data[start : start + CHUNK]
-                read = lower.encode([word_texts(e.gold.text) for e in part])
-                self.initial |= {e.gold.id: _halved(r) for e, r in zip(part, read, strict=True)}
+        data = [*self.train, *valid]
+        self.initial = {e.gold.id: v for e, v in zip(data, self.read(encoder, data), strict=True)}
 
     def is_trained_on(self, example: Example) -> bool:
         """Whether a sentence holds a pair to train on."""
         return len(example.pairs) > 0
 
     def modules(self) -> Sequence[nn.Module]:
-        return self.upper.model, self.graph
+        return self.encoder.model, self.graph
 
-    def states(self, batch: Sequence[Example]) -> Tensor:
-        """(words of the batch, d) of the trained encoder; gradients flow."""
-        middle = [self.initial[e.gold.id].split_states[0] for e in batch]
-        with mixed(self.settings.precision, self.device):
-            hidden = self.upper.forward_states(middle)
-        return word_states(hidden, batch)
+    def training(self, on: bool) -> None:
+        """Switches dropout on or off, but for the frozen layers."""
+        self.encoder.model.eval()
+        for layer in layers_of(self.encoder.model)[self.frozen :]:
+            layer.train(on)
+        self.graph.train(on)
 
     def nodes(self, batch: Sequence[Example]) -> Tensor:
         """(words of the batch, d) of the initial encoder."""
-        return torch.cat([self.initial[e.gold.id].vectors[: len(e.tags)] for e in batch])
+        return torch.cat([self.initial[e.gold.id] for e in batch])
 
     def vectors(self, data: Sequence[Example]) -> Floats:
         """(words, d) of the trained encoder, sentence after sentence."""
-        with torch.inference_mode(), mixed(self.settings.precision, self.device):
-            read = self.upper.word_vectors_above([self.initial[e.gold.id] for e in data])
-        return torch.cat([v[: len(e.tags)] for e, v in zip(data, read, strict=True)]).numpy()
-
-
-def _halved(read: EncodedSentence) -> EncodedSentence:
-    return read._replace(split_states=[states.half().cpu() for states in read.split_states])
+        return torch.cat(self.read(self.encoder, data)).numpy()
 
 
 class PairSpace(UpperSpace):
@@ -141,7 +125,7 @@ class PairSpace(UpperSpace):
     def pairs(self, data: Sequence[Example]) -> tuple[Floats, Floats]:
         """(pairs, 2 d), and 1 for each that is related."""
         rows, related = pair_places(data)
-        vectors = self.vectors(data) if data else np.zeros((0, self.upper.dimension), np.float32)
+        vectors = self.vectors(data) if data else np.zeros((0, self.encoder.dimension), np.float32)
         return joined(vectors, rows), related.astype(np.float32)
 
 

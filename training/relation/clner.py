@@ -19,11 +19,9 @@ from torch.nn.utils.rnn import pad_sequence
 from models.encoder.model import Encoder
 from models.ner.heads import EventHead
 from models.relation.support_set import Floats
-from models.text import word_texts
 from training.common import adapter
-from training.common.precision import mixed
 from training.relation.data import TAGS, UNKNOWN, Corpus, Example, examples, has_effect, known_drugs
-from training.relation.network import trained_copy, word_contrast, word_states
+from training.relation.network import trained_copy, word_contrast
 from training.relation.settings import Settings
 from training.relation.support import mention_f1, voted
 from training.relation.train import SAMPLE, Space
@@ -60,9 +58,7 @@ class EntitySpace(Space):
 
     def loss(self, batch: Sequence[Example], generator: torch.Generator) -> Tensor:
         """Eq. 6, and the losses of the heads; `generator` draws the words that are compared."""
-        with mixed(self.settings.precision, self.device):
-            hidden = self.encoder.forward([e.pieces for e in batch])
-        whole = word_states(hidden, batch)
+        whole = self.states(batch)
         tags = torch.cat([torch.from_numpy(e.tags) for e in batch]).to(self.device)
         states, tags = whole[tags != UNKNOWN], tags[tags != UNKNOWN]
         loss = word_contrast(self.dense(states), tags, generator)
@@ -78,9 +74,7 @@ class EntitySpace(Space):
 
     def vectors(self, data: Sequence[Example]) -> Floats:
         """(words, width), sentence after sentence."""
-        with torch.inference_mode(), mixed(self.settings.precision, self.device):
-            read = self.encoder.word_vectors([word_texts(e.gold.text) for e in data])
-        states = torch.cat([v[: len(e.tags)] for e, v in zip(data, read, strict=True)])
+        states = torch.cat(self.read(self.encoder, data))
         with torch.inference_mode():
             found: Floats = self.dense(states.to(self.device)).cpu().numpy()
         return found

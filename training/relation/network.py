@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity, cross_entropy, normalize
 
+from models.encoder.layers import layers_of
 from models.encoder.model import Encoder
-from models.encoder.split.layers import Layers
 from training.common import adapter
 from training.relation.data import Example, offsets
 
@@ -29,7 +29,7 @@ SAMPLES = 80
 
 def half_of(encoder: Encoder) -> int:
     """How many lower layers CLDR and CLGS leave frozen, as in the paper."""
-    return Layers(encoder.model).number // 2
+    return len(layers_of(encoder.model)) // 2
 
 
 def trained_copy(encoder: Encoder, frozen: int) -> Encoder:
@@ -37,7 +37,8 @@ def trained_copy(encoder: Encoder, frozen: int) -> Encoder:
     copied = adapter.trainable(encoder, 0)
     # The backward pass through the fused attention takes a fifth of a step on a processor.
     copied.model.set_attn_implementation("eager")
-    Layers(copied.model).freeze(frozen)
+    for layer in layers_of(copied.model)[:frozen]:
+        layer.requires_grad_(False)
     return copied
 
 

@@ -17,8 +17,8 @@ from torch import Tensor
 from models import drugs
 from models.drift import REFERENCE
 from models.encoder.base_files import base_digest
+from models.encoder.layers import over
 from models.encoder.model import Encoder
-from models.encoder.split.layer_split import SplitEncoder, UpperLayers
 from models.encoder.weights import ADAPTER
 from models.relation.model import RelationModel
 from models.relation.sentence_head import SENTENCE_HEAD, SentenceHead
@@ -126,11 +126,12 @@ class Run:
         else:
             space = GraphSpace(self.settings, encoder, train, examples(self.corpus.valid, encoder), device)
         self._fit(space)
-        base = Encoder.load(self.settings.base).model
-        save_file(adapter.quantized(base, space.upper.model), self.folder / UPPER_ADAPTER)
-        below = half_of(encoder)
-        upper = UpperLayers(self._encoder(UPPER_ADAPTER), below)
-        return EmbeddingSpaces(SplitEncoder(encoder, below), parts.spaces.projection, upper=upper)
+        changes = adapter.quantized(Encoder.load(self.settings.base).model, space.encoder.model)
+        trained = {name for name, p in space.encoder.model.named_parameters() if p.requires_grad}
+        upper = {name: t for name, t in changes.items() if name.rpartition(".")[0] in trained}
+        save_file(upper, self.folder / UPPER_ADAPTER)
+        whole = over(encoder, self._encoder(UPPER_ADAPTER), space.frozen)
+        return EmbeddingSpaces(encoder, parts.spaces.projection, pair_encoder=whole)
 
     def _fit(self, space: Space) -> None:
         start = self.place.start.version if self.place.start else ""
@@ -156,7 +157,7 @@ class Run:
         start = self.place.start
         before = {"start": start.version, "before": start.manifest.configuration["training"]} if start else {}
         return {
-            **({"below": half_of(self._encoder())} if parts.spaces.upper else {}),
+            **({"below": half_of(self._encoder())} if parts.spaces.pair_encoder else {}),
             "max_pieces": parts.spaces.encoder.max_pieces,
             **asdict(parts.voting),
             "training": asdict(self.settings) | before,

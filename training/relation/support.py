@@ -7,6 +7,7 @@ that the tagger finds in sentences without an adverse event, or drawn ones where
 
 from __future__ import annotations
 
+import copy
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -19,10 +20,9 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from models.encoder.faiss_index import unit
-from models.encoder.split.layer_split import EncodedSentence
 from models.relation.pairs import LABELS
 from models.relation.sentence_head import SentenceHead
-from models.relation.spaces import EmbeddingSpaces
+from models.relation.spaces import EmbeddingSpaces, EncodedSentence
 from models.relation.support_set import Floats, Numbers, SupportSet, TokenHead, decode_tags, votes
 from models.relation.voting import Voting
 from models.text import word_texts
@@ -249,9 +249,8 @@ def validation_pairs(parts: Parts, corpus: Corpus) -> ValidationPairs:
 def with_pairs(parts: Parts, train: Sequence[Example], valid: ValidationPairs) -> Parts:
     """The parts with the pairs of `train`, and with the numbers that are best on those of `valid`."""
     whole = np.eye(parts.spaces.encoder.dimension, dtype=np.float32)
-    spaces = EmbeddingSpaces(
-        parts.spaces.encoder, parts.spaces.projection, upper=parts.spaces.upper, pair_projection=whole
-    )
+    spaces = copy.copy(parts.spaces)
+    spaces.pair_projection = whole
     (rows, related), (asked, _) = pair_places(train), pair_places(valid.examples)
     x = word_vectors(spaces, train, spaces.relation_vectors)
     queries = word_vectors(spaces, valid.examples, spaces.relation_vectors)

@@ -9,10 +9,14 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from models.encoder.model import Encoder
+from models.text import word_texts
 from training.common.adapter import trained_parameters
 from training.common.batching import length_batches
 from training.common.loop import AveragingTrainee, steps_of, warmup_linear
+from training.common.precision import mixed
 from training.relation.data import Example
+from training.relation.network import word_states
 from training.relation.settings import Settings
 
 #: Epochs without a better score after which a run ends that averages no weights, as in the paper.
@@ -21,6 +25,8 @@ PATIENCE = 3
 SAMPLE = 1500
 #: Batches out of which sentences of similar length are put together.
 POOL = 20
+#: Sentences whose hidden states are in memory at once where no gradients flow.
+CHUNK = 1024
 
 
 class Space(AveragingTrainee):
@@ -28,6 +34,7 @@ class Space(AveragingTrainee):
 
     scores_untrained = True
     train: list[Example]
+    encoder: Encoder
 
     def __init__(self, settings: Settings, device: torch.device | str) -> None:
         super().__init__(settings.average)
@@ -42,6 +49,22 @@ class Space(AveragingTrainee):
     @abstractmethod
     def scores(self) -> dict[str, float]:
         """Scores of the weights as they are on the validation part."""
+
+    def states(self, batch: Sequence[Example]) -> Tensor:
+        """(words of the batch, d) of the encoder; gradients flow."""
+        with mixed(self.settings.precision, self.device):
+            hidden = self.encoder.forward([e.pieces for e in batch])
+        return word_states(hidden, batch)
+
+    def read(self, encoder: Encoder, data: Sequence[Example]) -> list[Tensor]:
+        """(words, d) of each sentence by an encoder, in the number format of the run."""
+        found: list[Tensor] = []
+        with torch.no_grad(), mixed(self.settings.precision, self.device):
+            for start in range(0, len(data), CHUNK):
+                part = data[start : start + CHUNK]
+                read = encoder.word_vectors([word_texts(e.gold.text) for e in part])
+                found += [v[: len(e.tags)] for e, v in zip(part, read, strict=True)]
+        return found
 
     def sentences(self, rng: random.Random) -> list[Example]:
         """The sentences of an epoch."""

@@ -8,7 +8,6 @@ only the inputs of products are rounded: what passes from layer to layer keeps 3
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -84,17 +83,6 @@ class Layer:
     outer_norm: Norm
 
 
-class Group(NamedTuple):
-    """Sequences of one length."""
-
-    members: list[int]
-    """their positions in the batch"""
-    last: Tensor
-    """(sequences, pieces, dimension), 32-bit: hidden states of the last layer"""
-    at_split: Tensor
-    """likewise of the layer below the split"""
-
-
 #: How many sequences, their length, and the bias of their attention.
 Block = tuple[int, int, Tensor | None]
 
@@ -129,44 +117,28 @@ class PackedBert:
         """The same weights with embeddings `rows` (tokens, dimension) for the tokens after the vocabulary."""
         return PackedBert(self.config, self.embeddings, self.layers, rows.to(self.embeddings.words))
 
-    def above(self, below: int) -> PackedBert:
-        """Only the layers above the first `below`, for `run_states`."""
-        upper = copy.copy(self)
-        upper.layers = self.layers[below:]
-        return upper
+    def with_layers(self, layers: Sequence[Layer]) -> PackedBert:
+        """The same embeddings under other layers of this size."""
+        return PackedBert(self.config, self.embeddings, layers, self.added)
 
-    def run(self, sequences: Sequence[Sequence[int]], split: int = 0) -> Iterator[Group]:
-        """Groups of all sequences, which are token numbers with special tokens; the split is after layer
-        number `split`.
+    def run(self, sequences: Sequence[Sequence[int]]) -> Iterator[tuple[list[int], Tensor]]:
+        """Positions of sequences of one length and their hidden states of the last layer (sequences, pieces,
+        dimension), 32-bit, until all had their turn. `sequences`: token numbers with special tokens.
         """
         for runs in _passes([len(s) for s in sequences]):
             members = [i for run in runs for i in run]
             ids = torch.tensor([t for i in members for t in sequences[i]])
             positions = torch.cat([torch.arange(len(sequences[i])) for i in members])
-            yield from self._groups(self._embedded(ids, positions), _lengths(runs, sequences), runs, split)
-
-    def run_states(self, states: Sequence[Tensor]) -> Iterator[Group]:
-        """Groups of sequences given by their hidden states (pieces, dimension) below the first layer."""
-        for runs in _passes([len(s) for s in states]):
-            rows = _copied(torch.cat([states[i] for run in runs for i in run]), self.device).float()
-            yield from self._groups(rows, _lengths(runs, states), runs, 0)
-
-    def _groups(
-        self, rows: Tensor, lengths: Sequence[int], runs: Sequence[list[int]], split: int
-    ) -> Iterator[Group]:
-        """The groups of one forward pass over hidden states (pieces, dimension)."""
-        blocks = [(len(run), length, self._bias(length)) for run, length in zip(runs, lengths, strict=True)]
-        hidden = functional.pad(rows, (0, 0, 0, -len(rows) % ROWS))
-        for layer in self.layers[:split]:
-            hidden = self._layer(layer, hidden, blocks)
-        at_split = hidden
-        for layer in self.layers[split:]:
-            hidden = self._layer(layer, hidden, blocks)
-        start = 0
-        for run, (n, length, _) in zip(runs, blocks, strict=True):
-            end = start + n * length
-            yield Group(run, *(t[start:end].view(n, length, -1) for t in (hidden, at_split)))
-            start = end
+            lengths = [len(sequences[run[0]]) for run in runs]
+            blocks = [(len(run), n, self._bias(n)) for run, n in zip(runs, lengths, strict=True)]
+            rows = self._embedded(ids, positions)
+            hidden = functional.pad(rows, (0, 0, 0, -len(rows) % ROWS))
+            for layer in self.layers:
+                hidden = self._layer(layer, hidden, blocks)
+            start = 0
+            for run, (n, length, _) in zip(runs, blocks, strict=True):
+                yield run, hidden[start : start + n * length].view(n, length, -1)
+                start += n * length
 
     def _embedded(self, ids: Tensor, positions: Tensor) -> Tensor:
         """(pieces, dimension)."""
@@ -244,7 +216,3 @@ def _passes(lengths: Sequence[int]) -> Iterator[list[list[int]]]:
         pieces += lengths[i]
     if runs:
         yield runs
-
-
-def _lengths(runs: Sequence[list[int]], sequences: Sequence[Sequence[int] | Tensor]) -> list[int]:
-    return [len(sequences[run[0]]) for run in runs]

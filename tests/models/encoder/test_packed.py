@@ -22,7 +22,6 @@ from models.encoder.added_tokens import extend_embedding, first_added
 from models.encoder.model import Encoder
 from models.encoder.packed.bert import PIECES, Linear, PackedBert
 from models.encoder.packed.weights import load_packed
-from models.encoder.split.layer_split import SplitEncoder, UpperLayers
 from models.encoder.weights import ADAPTER, WEIGHTS
 from models.ner.status_head import N_RULES, Pieces, Places, StatusHead
 from models.types import STATUSES
@@ -64,17 +63,10 @@ def test_hidden_states_are_those_of_transformers(base: str, tiny_bert: str) -> N
     assert own.embed([]).shape == (0, own.dimension)
 
 
-def test_batches_and_split_layers_change_no_vector(packed: Encoder) -> None:
+def test_batches_change_no_vector(packed: Encoder) -> None:
     together = packed.pool(sequences())
     alone = torch.cat([packed.pool([s]) for s in sequences()])
     assert (together - alone).abs().max() < 1e-6
-    words = [["drug", "caused", "pain"], ["the", "x"], [], ["a"] * 40]
-    whole, lower, upper = packed.word_vectors(words), SplitEncoder(packed, 1), UpperLayers(packed, 1)
-    encoded = lower.encode(words)
-    assert len(upper.model.layers) == 1
-    assert len(packed.model.layers) == 2
-    assert furthest([e.vectors for e in encoded], whole) < 1e-6
-    assert furthest(upper.word_vectors_above(encoded), whole) < 1e-6
 
 
 def changes(kind: str, folder: Path, base: str) -> dict[str, Any]:
@@ -237,7 +229,7 @@ def moved(model: PackedBert) -> PackedBert:
 
 
 def test_a_pass_is_on_the_device_of_the_weights(tiny_bert: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is copied to the device is pinned first: pieces and positions, or hidden states."""
+    """What is copied to the device is pinned first: pieces and positions."""
     pinned: list[tuple[int, ...]] = []
 
     def pin(values: Tensor) -> Tensor:
@@ -250,14 +242,13 @@ def test_a_pass_is_on_the_device_of_the_weights(tiny_bert: str, monkeypatch: pyt
     with FakeTensorMode(allow_non_fake_inputs=True):
         packed = moved(model)
         assert (packed.device.type, packed.dtype) == ("cuda", torch.bfloat16)
-        groups = list(packed.run([[2, 5, 3], [2, 6, 3], [2, 5, 6, 3]], split=1))
-        groups += packed.above(1).run_states([torch.zeros(5, 32)])
-    assert pinned == [(10,), (10,), (5, 32)]
-    assert [g.members for g in groups] == [[0, 1], [2], [0]]
-    assert [tuple(g.last.shape) for g in groups] == [(2, 3, 32), (1, 4, 32), (1, 5, 32)]
-    for group in groups:
-        assert {t.device.type for t in (group.last, group.at_split)} == {"cuda"}
-        assert group.last.dtype == torch.float32
+        groups = list(packed.run([[2, 5, 3], [2, 6, 3], [2, 5, 6, 3]]))
+    assert pinned == [(10,), (10,)]
+    assert [(members, tuple(hidden.shape)) for members, hidden in groups] == [
+        ([0, 1], (2, 3, 32)),
+        ([2], (1, 4, 32)),
+    ]
+    assert {(hidden.device.type, hidden.dtype) for _, hidden in groups} == {("cuda", torch.float32)}
 
 
 def test_the_head_of_statuses_computes_where_the_hidden_states_are() -> None:

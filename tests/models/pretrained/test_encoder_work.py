@@ -32,13 +32,13 @@ MOST = {
 def noted() -> Iterator[list[int]]:
     """The number of pieces of each pass through the layers of all packed models during the block."""
     found: list[int] = []
-    groups = PackedBert._groups
+    embedded = PackedBert._embedded
 
-    def noting(self: PackedBert, rows: Any, *others: Any) -> Any:
-        found.append(len(rows))
-        return groups(self, rows, *others)
+    def noting(self: PackedBert, ids: Any, *others: Any) -> Any:
+        found.append(len(ids))
+        return embedded(self, ids, *others)
 
-    with patch.object(PackedBert, "_groups", noting):
+    with patch.object(PackedBert, "_embedded", noting):
         yield found
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,8 +13,6 @@ import torch
 from models.acronym.acronym_encoder import AcronymEncoder
 from models.acronym.questions import MarkedText
 from models.encoder.model import Encoder
-from models.encoder.split.layer_split import SplitEncoder, UpperLayers
-from models.encoder.split.layers import Layers
 from models.loading import as_json, load
 from models.releases.manifest import Release
 from models.types import TASKS, Query
@@ -56,33 +53,6 @@ def test_a_model_in_several_threads_answers_as_alone(task: str, tiny: dict[str, 
     together = in_threads([lambda i=i: several(i) for i in range(THREADS)])  # type: ignore[misc]
     for i in range(THREADS):
         assert together[i] == alone[i::THREADS]
-
-
-def test_the_states_of_a_split_layer_stay_in_their_thread(small: Encoder) -> None:
-    lower = SplitEncoder(small, 1)
-    upper = UpperLayers(Encoder(copy.deepcopy(small.model), small.tokenizer, small.max_pieces), 1)
-    # Each thread is in the same layer at the same time, in every pass.
-    barrier = threading.Barrier(2)
-
-    def meet(*_: Any) -> None:
-        barrier.wait(30)
-
-    layers = Layers(lower.model).modules[0], Layers(upper.model).modules[1]
-    hooks = [layer.register_forward_pre_hook(meet) for layer in layers]
-    sentences = [[["drug", "pain"]], [["the", "x"]]]
-
-    def encoded(i: int) -> tuple[Any, Any]:
-        (own,) = lower.encode(sentences[i])
-        return own, upper.word_vectors_above([own])[0]
-
-    together = in_threads([lambda: encoded(0), lambda: encoded(1)])
-    for hook in hooks:
-        hook.remove()
-    for i, (own, above) in enumerate(together):
-        alone, alone_above = encoded(i)
-        assert torch.equal(own.vectors, alone.vectors)
-        assert torch.equal(own.split_states[0], alone.split_states[0])
-        assert torch.equal(above, alone_above)
 
 
 class ClearedAtOnce(dict[Any, Any]):

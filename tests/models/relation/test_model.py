@@ -14,15 +14,15 @@ import torch
 
 from models.drugs import DrugLexicon
 from models.drugs.classes import bundled_classes
+from models.encoder.layers import over
 from models.encoder.model import Encoder
-from models.encoder.split.layer_split import EncodedSentence, SplitEncoder, UpperLayers
 from models.loading import Loaded, as_json
 from models.ner.decoding import tags_of
 from models.relation import pairs as relation_pairs
 from models.relation.model import RelationModel
 from models.relation.pairs import LABELS
 from models.relation.reading import is_event
-from models.relation.spaces import EmbeddingSpaces
+from models.relation.spaces import EmbeddingSpaces, EncodedSentence
 from models.relation.support_set import SupportSet
 from models.relation.voting import Voting
 from models.releases.store import bundled, open_release
@@ -258,38 +258,44 @@ def test_given_mentions_are_related_independently_of_the_tagger(model: RelationM
 
 
 @pytest.fixture(scope="module")
-def split_encoder_model(model: RelationModel, mini: Encoder) -> RelationModel:
-    """The same model with upper layers of its own for the relation space, not trained further."""
-    upper = UpperLayers(Encoder(copy.deepcopy(mini.model), mini.tokenizer, mini.max_pieces), 3)
-    spaces = EmbeddingSpaces(SplitEncoder(mini, 3), model.spaces.projection, upper=upper)
+def model_of_two_encoders(model: RelationModel, mini: Encoder) -> RelationModel:
+    """The same model with an encoder of its own for the relation space, not trained further."""
+    whole = over(mini, Encoder(copy.deepcopy(mini.model), mini.tokenizer, mini.max_pieces), 3)
+    spaces = EmbeddingSpaces(mini, model.spaces.projection, pair_encoder=whole)
     return RelationModel(spaces, model.support, ONE_NEIGHBOUR)
 
 
 def test_upper_layers_that_were_not_trained_change_nothing(
-    model: RelationModel, split_encoder_model: RelationModel
+    model: RelationModel, model_of_two_encoders: RelationModel
 ) -> None:
     batch = [SENTENCE, "Rash after ibuprofen. Aspirin for a headache."]
-    for one, other in zip(model.predict(batch), split_encoder_model.predict(batch), strict=True):
+    for one, other in zip(model.predict(batch), model_of_two_encoders.predict(batch), strict=True):
         assert [(m.start, m.end, m.label) for m in one.mentions] == [
             (m.start, m.end, m.label) for m in other.mentions
         ]
         assert one.relations == other.relations
 
 
-def test_the_upper_layers_run_only_for_sentences_with_a_drug_and_an_effect(
-    split_encoder_model: RelationModel, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("event", "n_read"), [(None, 2), (1.0, 2), (0.0, 0)])
+def test_the_relation_space_reads_only_sentences_with_an_event_a_drug_and_an_effect(
+    model_of_two_encoders: RelationModel, event: float | None, n_read: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    upper = split_encoder_model.spaces.upper
-    assert upper is not None
-    original, n_sentences = upper.word_vectors_above, list[int]()
+    whole = model_of_two_encoders.spaces.pair_encoder
+    assert whole is not None
+    original, n_sentences = whole.word_vectors, list[int]()
 
-    def counting(encoded: list[EncodedSentence]) -> list[torch.Tensor]:
-        n_sentences.append(len(encoded))
-        return original(encoded)
+    def counting(sentences: list[list[str]]) -> list[torch.Tensor]:
+        n_sentences.append(len(sentences))
+        return original(sentences)
 
-    monkeypatch.setattr(upper, "word_vectors_above", counting)
-    split_encoder_model.predict([SENTENCE, "Aspirin for a headache.", "Rash after ibuprofen."])
-    assert n_sentences == [2]
+    class Head:
+        def probabilities(self, encoded: list[EncodedSentence]) -> list[float | None]:
+            return [event] * len(encoded)
+
+    monkeypatch.setattr(whole, "word_vectors", counting)
+    monkeypatch.setattr(model_of_two_encoders, "sentence_head", None if event is None else Head())
+    model_of_two_encoders.predict([SENTENCE, "Aspirin for a headache.", "Rash after ibuprofen."])
+    assert sum(n_sentences) == n_read
 
 
 def test_the_relation_space_may_have_another_projection(mini: Encoder, model: RelationModel) -> None:

@@ -58,6 +58,7 @@ def test_relations_are_learned_over_the_entities_of_the_stage_before(
     assert {ADAPTER, SENTENCE_HEAD} <= entities.manifest.files.keys() < files.keys()
     assert files.keys() - entities.manifest.files.keys() == {UPPER_ADAPTER}
     assert all(files[name] == entities.manifest.files[name] for name in (ADAPTER, SENTENCE_HEAD))
+    assert all(".layer.1." in name for name in load_file(release.file(UPPER_ADAPTER)))
     configuration = release.manifest.configuration
     assert configuration["training"]["before"] == entities.manifest.configuration["training"]
     model: Any = load(release, dtype="float32").model

@@ -11,8 +11,7 @@ import pytest
 
 from models.encoder.faiss_index import unit
 from models.encoder.model import Encoder
-from models.encoder.split.layer_split import EncodedSentence
-from models.relation.spaces import EmbeddingSpaces
+from models.relation.spaces import EmbeddingSpaces, EncodedSentence
 from models.relation.support_set import FLOOR, Floats, Numbers, SupportSet, TokenHead, decode_tags
 from models.relation.voting import Voting
 from models.types import ADE, DRUG
