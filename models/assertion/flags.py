@@ -23,15 +23,13 @@ _BEHIND = 100
 _HAPPENED = patterns("overruled_hypothetical")
 
 
-def asserted(
-    text: str, mention: Mention, *, clinical: bool = False, asked: bool = False, sure: float = SURE
-) -> Assertion:
-    """What `text` states about an effect; `clinical` as in `assertion`, `sure` in place of SURE. `asked`: the
-    text is a question, in which an effect is hypothetical where the rules find it so, too.
+def asserted(text: str, mention: Mention, *, clinical: bool = False, asked: bool = False) -> Assertion:
+    """What `text` states about an effect; `clinical` as in `assertion`. `asked`: the text is a question, in
+    which an effect is hypothetical where the rules find it so, too.
     """
     if mention.status is None:
         return assertion(text, mention.start, mention.end, clinical=clinical)
-    of_another = mention.status == OTHER or (mention.status == OWN and _is_anothers(text, mention, sure))
+    of_another = mention.status == OTHER or (mention.status == OWN and _is_anothers(text, mention))
     by_rules = assertion(text, mention.start, mention.end) if asked else Assertion()
     hypothetical = mention.status == HYPOTHETICAL or by_rules.hypothetical
     if hypothetical and not of_another:
@@ -51,11 +49,11 @@ def _has_happened(text: str, mention: Mention) -> bool:
     return assertion(text, mention.start, mention.end) == Assertion()
 
 
-def _is_anothers(text: str, mention: Mention, sure: float) -> bool:
+def _is_anothers(text: str, mention: Mention) -> bool:
     """Whether the rules find another experiencer of an effect that a model took for the writer's, which is
     not sure or is told by the words directly before the effect.
     """
-    is_sure = mention.status_score is None or mention.status_score >= sure
+    is_sure = mention.status_score is None or mention.status_score >= SURE
     before = text[max(0, mention.start - _REACH) : mention.start]
     if is_sure and not (_SAYS["has"].search(before) or _SAYS["developed"].search(before)):
         return False

@@ -77,12 +77,12 @@ def named_terms(text: str) -> list[Mention]:
     return [Mention(s.start, s.end, text[s.start : s.end], ADE, 1.0) for s in spans]
 
 
-def alarm_curve(model: NerModel, posts: Sequence[Post], reading: Reading | None = None) -> dict[str, Any]:
+def alarm_curve(model: NerModel, posts: Sequence[Post]) -> dict[str, Any]:
     """The scores of DEFINITIONS: AUC, the shares at each threshold, and the baseline. A tagger without an
-    event head has no AUC and only the shares at threshold 0. `reading`: that of the posts, if there is one.
+    event head has no AUC and only the shares at threshold 0.
     """
     texts, own = [p.text for p in posts], [p.own_event for p in posts]
-    reading = reading or model.read(texts)
+    reading = model.read(texts)
     thresholds = THRESHOLDS if model.event_head else THRESHOLDS[:1]
     rows = [_row(t, posts, found) for t, found in _alarms_by_threshold(model, reading, thresholds)]
     named = [alarms(text, named_terms(text)) for text in texts]

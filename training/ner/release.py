@@ -26,8 +26,6 @@ from training.common.corpora import ADE_NEGATIVES, PSYTAR_TRAINING, ade_corpus
 from training.evaluation.alarms import DEFINITIONS as ALARMS
 from training.evaluation.alarms import Post, alarm_curve
 from training.evaluation.evaluate import manifest_scores
-from training.evaluation.own_events import DEFINITIONS as OWN_EVENTS
-from training.evaluation.own_events import own_event_curve
 from training.ner.data import MARKED_REVIEWS, NEGATIVES, REVIEWED, Corpus, read
 from training.ner.mean import mean_configuration, mean_files
 from training.ner.settings import Settings, event_names
@@ -154,7 +152,9 @@ def refreshed(releases: Sequence[Release], place: Place) -> Release:
     anew. The weights of several releases are averaged. Raises ReleaseError where they began with other heads.
     """
     manifest = releases[0].manifest
-    configuration = manifest.configuration | _origin(releases)
+    # Earlier programs measured another curve, which is not measured anew.
+    kept = {name: value for name, value in manifest.configuration.items() if name != "own_events"}
+    configuration = kept | _origin(releases)
     trained = configuration["training"]
     sources = [source for release in releases for source in release.manifest.training_data]
     with tempfile.TemporaryDirectory(prefix="ner-") as name:
@@ -172,7 +172,7 @@ def refreshed(releases: Sequence[Release], place: Place) -> Release:
             scores=test_scores(trained["corpora"], trained["split"], place),
             root=place.output,
             device=place.device,
-            chosen=held_out_curves,
+            chosen=held_out_curve,
         )
 
 
@@ -208,23 +208,17 @@ def chosen_of_heads(scores: Callable[[NerModel], Mapping[str, float]], model: Ne
     best = max(WEIGHTS, key=lambda weight: tried[str(weight)])
     model.decoding.event_weight = best
     chosen = {"event_weight": best, "event_below": 0.0, "event_weights_tried": tried}
-    return chosen | held_out_curves(model)
+    return chosen | held_out_curve(model)
 
 
-def held_out_curves(model: NerModel) -> dict[str, Any]:
-    """The entries of a configuration with the curves over the held-out posts of the teaching corpus, where
-    there are any: that of alarms for an event head, and that of risk and coverage for a status head.
+def held_out_curve(model: NerModel) -> dict[str, Any]:
+    """The entry of a configuration with the curve of alarms over the held-out posts of the teaching corpus,
+    where there are any, for a model with an event head.
     """
     posts = held_out_posts()
-    if not posts or (model.event_head is None and model.status_head is None):
+    if not posts or model.event_head is None:
         return {}
-    curves: dict[str, Any] = {}
-    reading = model.read([p.text for p in posts])
-    if model.event_head is not None:
-        curves["alarms"] = alarm_curve(model, posts, reading) | {"definitions": ALARMS}
-    if model.status_head is not None:
-        curves["own_events"] = own_event_curve(model, posts, reading) | {"definitions": OWN_EVENTS}
-    return curves
+    return {"alarms": alarm_curve(model, posts) | {"definitions": ALARMS}}
 
 
 def held_out_posts() -> list[Post]:

@@ -66,4 +66,3 @@ def test_where_the_model_is_not_sure_words_about_another_decide() -> None:
     marked = "My sister went on it and ended up with <chest pain>"
     assert asserted(*judged(marked, OWN, 0.6)) == ANOTHERS
     assert asserted(*judged(marked, OWN, 0.95)) == Assertion()
-    assert asserted(*judged(marked, OWN, 0.6), sure=0.5) == Assertion()

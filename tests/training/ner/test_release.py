@@ -144,7 +144,6 @@ def test_the_event_head_learns_and_is_released(corpus: Path, tmp_path: Path) -> 
     assert model.decoding.event_weight == configuration["event_weight"]
     assert len(configuration["alarms"]["curve"]) > 5
     assert configuration["alarms"]["posts"] == 100
-    assert configuration["own_events"]["posts"] == 100
 
 
 @pytest.mark.usefixtures("few_posts")
@@ -170,8 +169,7 @@ def test_a_release_is_made_again_with_the_names_of_todays_tables(corpus: Path, t
     assert (after.decoding.labels_pooled, after.decoding.named_from) == (True, NAMED_FROM)
     assert after.decoding.withdrawals_named
     assert new.manifest.configuration["like"] == old.version
-    assert new.manifest.configuration["own_events"]["posts"] == 100
-    assert len(new.manifest.configuration["own_events"]["curve"]) > 5
+    assert new.manifest.configuration["alarms"]["posts"] == 100
     assert {s.data for s in new.manifest.scores} == {s.data for s in old.manifest.scores}
     assert new.manifest.files.keys() == first.manifest.files.keys()
     changed = {name for name, file in new.manifest.files.items() if old.manifest.files[name] != file}
