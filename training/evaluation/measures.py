@@ -4,29 +4,12 @@ sums of counts, which are computed from the drawn rows themselves.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
-from models.scores import Counts, Measure, Spans, f1_of, span_counts
-
-
-class F1(NamedTuple):
-    """Precision, recall and their harmonic mean."""
-
-    precision: float
-    recall: float
-    f1: float
-
-
-class SpanScores(NamedTuple):
-    """F1 over all spans, its mean over labels, and that of each label."""
-
-    micro: F1
-    macro_f1: float
-    by_label: dict[str, F1]
+from models.scores import Counts, Measure, Spans, f1_of, micro_f1, span_counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,17 +67,7 @@ def accuracy_at(name: str, definition: str, columns: tuple[int, int, int], cover
     return RecordMeasure(name, definition, value)
 
 
-def f1(true_positives: int, predicted: int, gold: int) -> F1:
-    """Precision, recall and F1 from three counts; each is 0 where its divisor is 0."""
-    precision = true_positives / predicted if predicted else 0.0
-    recall = true_positives / gold if gold else 0.0
-    return F1(precision, recall, 2 * precision * recall / (precision + recall) if precision + recall else 0.0)
-
-
-def strict_spans(predicted: Sequence[Spans], gold: Sequence[Spans], labels: Iterable[str]) -> SpanScores:
-    """F1 by the counts of `span_counts` over all texts; macro F1 is the mean over `labels`."""
-    ordered = sorted(labels)
-    sums = span_counts(predicted, gold, ordered).sum(0).astype(int).reshape(-1, 3)
-    by_label = {label: f1(*row) for label, row in zip(ordered, sums.tolist(), strict=True)}
-    macro = sum(s.f1 for s in by_label.values()) / len(ordered)
-    return SpanScores(f1(*sums.sum(0).tolist()), macro, by_label)
+def strict_f1(predicted: Sequence[Spans], gold: Sequence[Spans], labels: Sequence[str]) -> float:
+    """The micro F1 of mentions with exact boundaries and label, by the counts of `span_counts`."""
+    every = range(0, 3 * len(labels), 3)
+    return micro_f1("", "", every).of(span_counts(predicted, gold, labels))

@@ -38,7 +38,7 @@ from training.common.precision import mixed
 from training.common.tagging.spans import gold_spans, mention_spans
 from training.common.tagging.transitions import pairs_of, transitions_of
 from training.common.tagging.word_tags import word_tags
-from training.evaluation.measures import strict_spans
+from training.evaluation.measures import strict_f1
 from training.ner.data import NEGATIVES, Corpus, Example, examples
 from training.ner.network import beginning, losses_of
 from training.ner.settings import NAMED_FROM, Settings, event_names
@@ -196,9 +196,9 @@ def counted_transitions(corpora: Mapping[str, Corpus]) -> Floats:
 def validation_scores(corpora: Mapping[str, Corpus], model: NerModel) -> dict[str, float]:
     """Corpus to strict micro F1 on its validation part."""
     return {
-        name: strict_spans(
+        name: strict_f1(
             mention_spans(model.predict([t.text for t in c.valid])), gold_spans(c.valid), c.labels
-        ).micro.f1
+        )
         for name, c in corpora.items()
         if c.valid
     }

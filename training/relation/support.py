@@ -30,7 +30,7 @@ from training.common.corpora import GoldText
 from training.common.tagging.spans import gold_spans
 from training.common.tagging.transitions import pairs_of
 from training.common.tagging.transitions import transitions_of as tag_transitions
-from training.evaluation.measures import f1, strict_spans
+from training.evaluation.measures import strict_f1
 from training.evaluation.relation import PROPORTION
 from training.relation.data import (
     TAGS,
@@ -90,7 +90,7 @@ def voted(support: Floats, tags: Numbers, queries: Floats, k: int) -> Floats:
 
 def mention_f1(tags: Numbers, data: Sequence[Example]) -> float:
     """The strict micro F1 of the mentions by the tags (words,) of all sentences in turn."""
-    return strict_spans(mentions_of(tags, data), gold_spans(e.gold for e in data), LABELS).micro.f1
+    return strict_f1(mentions_of(tags, data), gold_spans(e.gold for e in data), LABELS)
 
 
 def pair_scores(found: NDArray[np.bool_], data: ValidationPairs) -> dict[str, float]:
@@ -99,8 +99,12 @@ def pair_scores(found: NDArray[np.bool_], data: ValidationPairs) -> dict[str, fl
     counts = [len(e.pairs) + len(e.unrelated) for e in data.examples]
     each = [1.0 if has_effect(e.gold) else data.weight for e in data.examples]
     weights = np.repeat(np.array(each), counts)
-    score = f1(int((found & gold).sum()), round(float(weights[found].sum())), data.gold_relations)
-    return {"corpus F1": score.f1, "precision": score.precision, "recall": score.recall}
+    right, called = int((found & gold).sum()), round(float(weights[found].sum()))
+    return {
+        "corpus F1": 2 * right / max(1, called + data.gold_relations),
+        "precision": right / max(1, called),
+        "recall": right / max(1, data.gold_relations),
+    }
 
 
 @dataclass(frozen=True, slots=True)
