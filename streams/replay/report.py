@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from html import escape
-
 from rich.table import Table
 from rich.text import Text
 
+from streams.html import document
 from streams.replay.comparison import Comparison
 from streams.replay.diff import CodingChange
-from streams.replay.markup import article, terms
-from streams.replay.page import page
-from streams.replay.page import table as html_table
+from streams.replay.markup import changes, highlighted, terms
 from streams.replay.scoring import Estimate, Score
 
 #: Reports with different decisions, and changes of coding, that a page shows at most.
@@ -22,12 +18,23 @@ CODINGS_SHOWN = 100
 
 def html(comparison: Comparison) -> str:
     """A page without scripts and without external resources. It quotes the texts of reports."""
-    return page(
-        f"Replay of {comparison.source.topic}",
-        *_head(comparison),
-        *_scores(comparison),
-        *_codings(comparison.coding),
-        *_changed(comparison),
+    two, order = comparison.other is not None, ""
+    if two:
+        order = "most gold decisions lost first" if comparison.gold else "most changes first"
+    return document(
+        "replay.html",
+        title=f"Replay of {comparison.source.topic}",
+        pairs=facts(comparison),
+        score_names=("Score", "Records", *_names(comparison), *["Difference"] * two, "Definition"),
+        scores=[[*_score_cells(s), s.definition] for s in comparison.scores],
+        codings=[_coding_cells(c) for c in comparison.coding[:CODINGS_SHOWN]],
+        more_codings=len(comparison.coding) - CODINGS_SHOWN,
+        order=order,
+        shown=comparison.differences[:RECORDS_SHOWN],
+        more=len(comparison.differences) - RECORDS_SHOWN,
+        highlighted=highlighted,
+        terms=terms,
+        changes=changes,
     )
 
 
@@ -57,25 +64,6 @@ def facts(comparison: Comparison) -> list[tuple[str, str]]:
     return rows
 
 
-def _head(comparison: Comparison) -> list[str]:
-    items = [f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts(comparison)]
-    return ["<dl>", *items, "</dl>"]
-
-
-def _scores(comparison: Comparison) -> list[str]:
-    if not comparison.scores:
-        return []
-    names = [*_names(comparison), *(["Difference"] if comparison.other else [])]
-    return [
-        "<h2>Scores against gold</h2>",
-        "<p>In brackets: the 95 % bootstrap interval, with records drawn with replacement.</p>",
-        *html_table(
-            ("Score", "Records", *names, "Definition"),
-            [[*_score_cells(s), s.definition] for s in comparison.scores],
-        ),
-    ]
-
-
 def _score_cells(score: Score) -> list[str]:
     """Name, number of records, a value for each chain, and the difference where there are two chains."""
     cells = [score.name, str(score.records), *(_estimate(e) for e in score.values)]
@@ -84,40 +72,9 @@ def _score_cells(score: Score) -> list[str]:
     return cells
 
 
-def _codings(changes: Sequence[CodingChange]) -> list[str]:
-    if not changes:
-        return []
-    rows = [
-        [
-            c.text,
-            terms(c.old_pt, c.old_llt),
-            terms(c.new_pt, c.new_llt),
-            str(c.count),
-            ", ".join(c.examples),
-        ]
-        for c in changes[:CODINGS_SHOWN]
-    ]
-    names = ("Mention", "Base: preferred (lowest-level) term", "Other", "Times", "Reports")
-    more = len(changes) - CODINGS_SHOWN
-    return [
-        "<h2>Changes of coding</h2>",
-        *html_table(names, rows),
-        *([f"<p>{more} more changes are not shown.</p>"] if more > 0 else []),
-    ]
-
-
-def _changed(comparison: Comparison) -> list[str]:
-    if comparison.other is None:
-        return []
-    shown = comparison.differences[:RECORDS_SHOWN]
-    more = len(comparison.differences) - len(shown)
-    order = "most gold decisions lost first" if comparison.gold else "most changes first"
-    return [
-        f"<h2>Reports with different decisions, {order}</h2>",
-        *([] if shown else ["<p>None.</p>"]),
-        *(article(d) for d in shown),
-        *([f"<p>{more} more reports are not shown.</p>"] if more > 0 else []),
-    ]
+def _coding_cells(change: CodingChange) -> tuple[str, ...]:
+    before, after = terms(change.old_pt, change.old_llt), terms(change.new_pt, change.new_llt)
+    return change.text, before, after, str(change.count), ", ".join(change.examples)
 
 
 def _names(comparison: Comparison) -> tuple[str, ...]:

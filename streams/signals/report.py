@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from math import log2
+from typing import Any
 
+from streams.html import document
 from streams.records import Limits, Signal, WatchState, WindowStatistics
-from streams.replay.page import page, table
 from streams.signals.particulars import particulars
 from streams.signals.surveillance import CAVEAT, Outcome
 
@@ -30,59 +30,38 @@ def html(outcome: Outcome, releases: Sequence[str], version: str) -> str:
     models behind the reports.
     """
     shown = outcome.signals[:SHOWN]
-    more = len(outcome.signals) - len(shown)
-    return page(
-        TITLE,
-        f'<p role="note"><strong>{escape(CAVEAT)}</strong></p>',
-        "<h2>EBGM of the pairs with the largest IC025</h2>",
-        forest(shown[:PLOTTED]),
-        "<h2>Pairs of drug and term</h2>",
-        "<p>By falling IC025. In brackets: 95 % intervals, of EBGM EB05 and EB95. "
-        f"{escape(outcome.windows['all'].prior_note)} Known use: people take the drug for it.</p>",
-        *table(COLUMNS, [_cells(signal) for signal in shown]),
-        *([f"<p>{more} more pairs are not shown.</p>"] if more > 0 else []),
-        "<h2>What was done (READUS-PV)</h2>",
-        "<dl>",
-        *(
-            f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>"
-            for name, text in particulars(outcome, releases, version)
-        ),
-        "</dl>",
+    return document(
+        "signals.html",
+        title=TITLE,
+        caveat=CAVEAT,
+        plot=_forest(shown[:PLOTTED]),
+        prior_note=outcome.windows["all"].prior_note,
+        columns=COLUMNS,
+        rows=[_cells(signal) for signal in shown],
+        more=len(outcome.signals) - SHOWN,
+        particulars=particulars(outcome, releases, version),
     )
 
 
-def forest(signals: Sequence[Signal]) -> str:
-    """EBGM with EB05 and EB95 of each signal on a logarithmic axis, as SVG."""
-    if not signals:
-        return "<p>No pair has enough reports.</p>"
-    height = ROW * (len(signals) + 2)
-    rows = "".join(_forest_row(signal, ROW * (i + 1)) for i, signal in enumerate(signals))
-    ticks = "".join(
-        f'<line x1="{_x(t):.0f}" x2="{_x(t):.0f}" y1="8" y2="{height - ROW}" stroke="var(--line)"/>'
-        f'<text x="{_x(t):.0f}" y="{height - 4}" text-anchor="middle">{2.0**t:g}</text>'
-        for t in range(AXIS[0], AXIS[1] + 1, 2)
-    )
-    return (
-        f'<div class="wide"><svg viewBox="0 0 {LEFT + WIDTH + RIGHT} {height}" role="img" '
-        f'aria-label="EBGM with EB05 and EB95" fill="currentColor" font-size="13">{ticks}{rows}</svg></div>'
-    )
-
-
-def _forest_row(signal: Signal, y: int) -> str:
-    ebgm = signal.windows["all"].ebgm
-    low, middle, high = (_x(log2(max(v, 1e-9))) for v in (ebgm.low, ebgm.value, ebgm.high))
-    name = escape(f"{signal.drug}, {signal.term}")
-    return (
-        f'<text x="{LEFT - 10}" y="{y + 4}" text-anchor="end">{name}</text>'
-        f'<line x1="{low:.1f}" x2="{high:.1f}" y1="{y}" y2="{y}" stroke="currentColor" stroke-width="2"/>'
-        f'<circle cx="{middle:.1f}" cy="{y}" r="4"/>'
-        f'<text x="{LEFT + WIDTH + 10}" y="{y + 4}">{_interval(ebgm)}</text>'
-    )
+def _forest(signals: Sequence[Signal]) -> dict[str, Any]:
+    """EBGM with EB05 and EB95 of each signal on a logarithmic axis, in pixels."""
+    rows = []
+    for signal in signals:
+        ebgm = signal.windows["all"].ebgm
+        places = [_x(log2(max(v, 1e-9))) for v in (ebgm.low, ebgm.value, ebgm.high)]
+        rows.append((f"{signal.drug}, {signal.term}", *places, _interval(ebgm)))
+    return {
+        "rows": rows,
+        "ticks": [(_x(t), f"{2.0**t:g}") for t in range(AXIS[0], AXIS[1] + 1, 2)],
+        "row": ROW, "left": LEFT, "right": LEFT + WIDTH, "width": LEFT + WIDTH + RIGHT,
+        "height": ROW * (len(rows) + 2),
+    }  # fmt: skip
 
 
 def _x(log_ratio: float) -> float:
     """Place on the axis; what is outside is drawn at its end."""
-    return LEFT + WIDTH * (min(max(log_ratio, AXIS[0]), AXIS[1]) - AXIS[0]) / (AXIS[1] - AXIS[0])
+    share = (min(max(log_ratio, AXIS[0]), AXIS[1]) - AXIS[0]) / (AXIS[1] - AXIS[0])
+    return round(LEFT + WIDTH * share, 1)
 
 
 def _cells(signal: Signal) -> list[str]:

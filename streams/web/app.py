@@ -21,7 +21,7 @@ from streams.web.access import ACCESS, Access
 from streams.web.corrections import Vocabulary
 from streams.web.live import Live
 from streams.web.signal_table import Signals
-from streams.web.site import HERE, SITE, Site, environment
+from streams.web.site import HERE, SITE, Site, page_templates
 from streams.web.store_queries import StoreQueries
 
 #: The files that pages refer to. The types are stated, because those of `mimetypes` depend on the machine.
@@ -34,7 +34,7 @@ def application(settings: Settings, terms: list[Term]) -> web.Application:
     """
     app = web.Application(middlewares=[errors.report, access.guard])
     app[ACCESS] = Access(settings)
-    templates = environment()
+    templates = page_templates()
     has_broker = settings.broker != EMBEDDED
     app[SITE] = Site(
         settings, templates, StoreQueries(settings), Signals(StoreQueries(settings)),

@@ -7,8 +7,8 @@ from typing import Any
 
 import orjson
 
+from streams.html import css_class, cut, length
 from streams.records import ReviewedEvent
-from streams.replay.page import css_class, cut, length
 from streams.store.database import Database
 from streams.store.decisions import found_span
 from streams.store.tables import quoted

@@ -10,8 +10,8 @@ from typing import Any
 
 import jinja2
 from aiohttp import web
-from markupsafe import Markup, escape
 
+from streams.html import environment
 from streams.reviews.leases import Leases
 from streams.reviews.log import ReviewLog
 from streams.settings import Settings
@@ -42,14 +42,10 @@ class Site:
 SITE: web.AppKey[Site] = web.AppKey("site", Site)
 
 
-def environment() -> jinja2.Environment:
-    """Templates in which every value is escaped and an unknown name is an error."""
-    made = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE / "templates"), autoescape=True, trim_blocks=True,
-        lstrip_blocks=True, undefined=jinja2.StrictUndefined,
-    )  # fmt: skip
+def page_templates() -> jinja2.Environment:
+    """Those of the pages."""
+    made = environment(HERE / "templates")
     made.filters["when"] = _when
-    made.filters["exact"] = _exact
     return made
 
 
@@ -82,10 +78,3 @@ def _when(time: datetime | str | None) -> str:
     if time is None:
         return ""
     return (time if isinstance(time, str) else time.isoformat(" "))[:16].replace("T", " ")
-
-
-def _exact(text: str) -> Markup:
-    """Escaped; a carriage return as a reference, because a browser would make one character of it and a line
-    feed behind it, and the places in the text would move.
-    """
-    return Markup(escape(text).replace("\r", Markup("&#13;")))

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from models.types import LABELS, Expansion, Mention, ShortQuestion
+from streams.html import TEMPLATES
 from streams.provenance import without_text
 from streams.records import CodedReport, Summary
 from streams.replay import report
@@ -20,12 +21,12 @@ from streams.replay.comparison import Chain, Comparison, Source, as_json, compar
 from streams.replay.diff import NOT_KEPT
 from streams.replay.gold import Gold
 from streams.replay.markup import describe, highlighted
-from streams.replay.page import STYLE
 from streams.replay.run import DeadLetter, ReplayResult
 from tests.streams.replay.test_diff import DRUG, ITCH, RASH, SOURCE, TEXT, coded, gold_of, spans
 
 HOSTILE = "<script>alert(1)</script> \"' onload=x & &lt; </mark></style>\u202e"
 VOID = {"meta"}
+STYLE = (TEMPLATES / "document.html").read_text(encoding="utf-8")
 
 
 class Page(HTMLParser):
