@@ -27,11 +27,10 @@ from streams import metrics
 from streams.broker.client_logs import configure_logging
 from streams.broker.consumer import running_client
 from streams.broker.trace_context import trace_headers
-from streams.codec import encode
 from streams.dead_letters.headers import describe_error
-from streams.items import Item
+from streams.items import Item, finished
 from streams.order import tombstone_headers
-from streams.provenance import Maker, with_provenance, without_text
+from streams.provenance import Maker
 from streams.records import Headers
 from streams.replay.diff import decisions
 from streams.rollout.announcements import Refusal, is_passing
@@ -187,26 +186,24 @@ class Shadow:
             self._count("failed", len(reports))
             predictions, reports = [], []
         maker = Maker(self._stage.name, self.version, self.generation, self._judge)
-        outputs = [
-            with_provenance(prediction, p.report, maker, p.record)
+        keep_text, limit = self._settings.keep_text, self._settings.max_output_bytes
+        written = [
+            finished(replace(p, output=prediction), maker, keep_text=keep_text, limit=limit)
             for prediction, p in zip(predictions, reports, strict=True)
         ]
-        keep_text, limit = self._settings.keep_text, self._settings.max_output_bytes
-        # One that is too large would be a dead letter of the live release.
-        kept = [
-            (p, o, value)
-            for p, o in zip(reports, outputs, strict=True)
-            if len(value := encode(o if keep_text else without_text(o))) <= limit
-        ]
+        # One with a fault, such as a value that is too large, would be a dead letter of the live release.
+        kept = [(p, own) for p, own in zip(reports, written, strict=True) if own.value is not None]
         sends: dict[int, tuple[bytes | None, bytes | None, Headers]]
-        sends = {id(p): (o.id.encode(), value, trace_headers(p.record.headers)) for p, o, value in kept}
+        sends = {
+            id(p): (own.output.id.encode(), own.value, trace_headers(p.record.headers)) for p, own in kept
+        }
         for p in batch:
             if p.report is None:
                 source = self._stage.source_of(p.record)
                 sends[id(p)] = p.record.key, None, tombstone_headers(source, p.record)
         await self._send(producer, [sends[id(p)] for p in batch if id(p) in sends])
-        agreed = sum(decisions(o) == decisions(p.output) for p, o, _ in kept)
-        self._count("failed", len(outputs) - len(kept))
+        agreed = sum(decisions(own.output) == decisions(p.output) for p, own in kept)
+        self._count("failed", len(written) - len(kept))
         self._count("agreed", agreed)
         self._count("differed", len(kept) - agreed)
 
