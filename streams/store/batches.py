@@ -80,28 +80,28 @@ def read(message: Inbound) -> Read | None:
 
 def read_all(messages: Sequence[Inbound]) -> tuple[list[Read], int]:
     """The messages that can be read, and the number of the others, which are logged."""
-    found, unreadable = [], 0
+    readable, unreadable = [], 0
     for message in messages:
         try:
-            one = read(message)
+            parsed = read(message)
         except BadRecord as error:
             unreadable += 1
             log.warning("%s/%d@%d left out: %s", message.topic, message.partition, message.offset, error)
             continue
-        if one is not None:
-            found.append(one)
-    return found, unreadable
+        if parsed is not None:
+            readable.append(parsed)
+    return readable, unreadable
 
 
-def fold(messages: Sequence[Read], kept: Mapping[tuple[str, str], Revision]) -> Batch:
-    """The changes that the messages make to reports of which the store has the revisions `kept`, by the name
-    of the table and the id.
+def fold(messages: Sequence[Read], stored: Mapping[tuple[str, str], Revision]) -> Batch:
+    """The changes that the messages make to reports of which the store has the revisions `stored`, by name of
+    the table and id.
     """
     batch = Batch()
     latest: dict[tuple[str, str], Read] = {}
     for message in messages:
         place = message.table.name, message.id
-        before = latest[place].revision if place in latest else kept.get(place)
+        before = latest[place].revision if place in latest else stored.get(place)
         verdict = "newer" if before is None else message.revision.against(before)
         if verdict == "newer":
             latest[place] = message
@@ -111,7 +111,7 @@ def fold(messages: Sequence[Read], kept: Mapping[tuple[str, str], Revision]) -> 
             batch.repeated += 1
     for place, message in latest.items():
         batch.rows.add(message.id, message.revision, message.record, message.table)
-        if message.table is REPORTS and place in kept:
+        if message.table is REPORTS and place in stored:
             batch.replaced.append(message.id)
     return batch
 

@@ -31,20 +31,20 @@ class Database(ABC):
 
     def offsets(self) -> Offsets:
         """The offsets from which the consumer continues."""
-        found = self._all(f"SELECT {', '.join(OFFSETS.columns)} FROM {OFFSETS.name}")
-        return {(topic, partition): offset for topic, partition, offset in found}
+        rows = self._all(f"SELECT {', '.join(OFFSETS.columns)} FROM {OFFSETS.name}")
+        return {(topic, partition): offset for topic, partition, offset in rows}
 
     def topics(self) -> Mapping[str, TopicId]:
         """The ids of the topics that the offsets are of, as far as they are known."""
-        found = self._all(f"SELECT {', '.join(TOPICS.columns)} FROM {TOPICS.name}")
-        return {topic: TopicId(cluster, id_) for topic, cluster, id_ in found}
+        rows = self._all(f"SELECT {', '.join(TOPICS.columns)} FROM {TOPICS.name}")
+        return {topic: TopicId(cluster, id_) for topic, cluster, id_ in rows}
 
     def revisions(self, table: Table, ids: Sequence[str]) -> Mapping[tuple[str, str], Revision]:
         """The revisions of those rows that `table` has, REPORTS or SUMMARIES, deleted ones too; by the name
         of the table and the id.
         """
-        found = self._of_ids(f"SELECT id, {', '.join(REVISION)} FROM {table.name} WHERE id", ids)
-        return {(table.name, row[0]): revision_from(row[1:]) for row in found}
+        rows = self._of_ids(f"SELECT id, {', '.join(REVISION)} FROM {table.name} WHERE id", ids)
+        return {(table.name, row[0]): revision_from(row[1:]) for row in rows}
 
     @abstractmethod
     def write(self, batch: Batch) -> None:

@@ -36,14 +36,14 @@ def fingerprint(record_id: str | None) -> str:
 
 def read_decisions(messages: Iterable[Inbound]) -> tuple[list[Review], int]:
     """The decisions in the messages, and the number of messages that are none."""
-    found, unreadable = [], 0
+    decisions, unreadable = [], 0
     for message in messages:
         try:
-            found.append(decode(Review, message.value))
+            decisions.append(decode(Review, message.value))
         except BadRecord as error:
             unreadable += 1
             log.warning("reviews/%d@%d left out: %s", message.partition, message.offset, error)
-    return found, unreadable
+    return decisions, unreadable
 
 
 def apply_decisions(database: Database, batch: Batch, decisions: Sequence[Review]) -> None:
@@ -75,8 +75,8 @@ def apply_decisions(database: Database, batch: Batch, decisions: Sequence[Review
 
 def found_span(event: Mapping[str, Any]) -> tuple[int, int]:
     """Where the models found an event, also if a reviewer has moved it: decisions name it by that place."""
-    found = orjson.loads(event["found"]) if event["found"] else event
-    return found["span_start"], found["span_end"]
+    place = orjson.loads(event["found"]) if event["found"] else event
+    return place["span_start"], place["span_end"]
 
 
 def _decide(event: Row, outcome: dict[str, Any], text: str | None) -> None:
@@ -84,16 +84,16 @@ def _decide(event: Row, outcome: dict[str, Any], text: str | None) -> None:
     gives back all that the models found, which a later release may have changed since the decision.
     """
     names = ("span_start", "span_end", "drugs", "drug_evidence", *CODE)
-    found = orjson.loads(event["found"]) if event["found"] else {name: event[name] for name in names}
+    original = orjson.loads(event["found"]) if event["found"] else {name: event[name] for name in names}
     if outcome["review"] is None:  # earlier versions kept no codes
-        outcome |= {name: found[name] for name in CODE if name in found}
+        outcome |= {name: original[name] for name in CODE if name in original}
     start, end, drugs = (outcome.pop(name, None) for name in ("start", "end", "drugs"))
     if text is None or start is None or not 0 <= start < end <= len(text):
-        start, end = found["span_start"], found["span_end"]
-    event.update(outcome | {"found": orjson.dumps(found).decode(), "span_start": start, "span_end": end})
+        start, end = original["span_start"], original["span_end"]
+    event.update(outcome | {"found": orjson.dumps(original).decode(), "span_start": start, "span_end": end})
     event["nil"] = event["pt"] is None
-    event["drugs"] = found["drugs"] if drugs is None else orjson.dumps(drugs).decode()
-    event["drug_evidence"] = found["drug_evidence"] if drugs is None else BY_REVIEWER
+    event["drugs"] = original["drugs"] if drugs is None else orjson.dumps(drugs).decode()
+    event["drug_evidence"] = original["drug_evidence"] if drugs is None else BY_REVIEWER
     event["mention"] = None if text is None else text[start:end]
 
 
@@ -160,8 +160,8 @@ def _reports(database: Database, batch: Batch, ids: set[str]) -> list[Row]:
 
 def _rows(database: Database, sql: str, ids: Sequence[str]) -> list[Row]:
     """The rows of a query that ends in the column of the ids."""
-    found: list[dict[str, Any]] = []
+    all_rows: list[dict[str, Any]] = []
     for i in range(0, len(ids), CHUNK):
         names, rows = database.query(f"{sql} IN ({', '.join(map(quoted, ids[i : i + CHUNK]))})")
-        found += [dict(zip(names, row, strict=True)) for row in rows]
-    return found
+        all_rows += [dict(zip(names, row, strict=True)) for row in rows]
+    return all_rows

@@ -112,7 +112,7 @@ class DuckDatabase(Database):
         where there can be no copy the file stays, and it is tried again later.
         """
         self._rewritten_at = time.monotonic()
-        new, journal, own = (
+        new, journal, new_journal = (
             self.path.with_name(self.path.name + end) for end in (".new", ".wal", ".new.wal")
         )
         if not self._write or not self._has_removed:
@@ -121,7 +121,7 @@ class DuckDatabase(Database):
             if journal.exists():
                 _take_in(self.path, journal)
             _copy(self.path, new)
-            if own.exists():
+            if new_journal.exists():
                 raise OSError("the copy was not written to its end")
             # A power cut leaves one of the two whole, and no later transaction is written to a deleted file.
             sync(new)
@@ -129,7 +129,7 @@ class DuckDatabase(Database):
             sync(self.path.parent)
             self._has_removed = False
         except (duckdb.Error, OSError) as error:
-            for file in (new, own):
+            for file in (new, new_journal):
                 with suppress(OSError):
                     file.unlink(missing_ok=True)
             log.warning("%s keeps what was deleted from it for now: %s", self.path, first_line(error))
@@ -246,8 +246,8 @@ def _copy(path: Path, new: Path) -> None:
 
 def _runner(connection: Any) -> schema.Run:
     def run(statement: str) -> list[tuple[Any, ...]]:
-        found: list[tuple[Any, ...]] = connection.execute(statement).fetchall()
-        return found
+        rows: list[tuple[Any, ...]] = connection.execute(statement).fetchall()
+        return rows
 
     return run
 

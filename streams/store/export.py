@@ -62,18 +62,18 @@ def _publish(new: Path, folder: Path) -> None:
 
 def _write(copy: duckdb.DuckDBPyConnection, database: Database, table: Table, folder: Path) -> int:
     copy.execute(table.ddl())
-    names, found = database.query(f"SELECT {', '.join(table.columns)} FROM {table.name}")
-    while chunk := [dict(zip(names, row, strict=True)) for row in islice(found, CHUNK)]:
+    names, rows = database.query(f"SELECT {', '.join(table.columns)} FROM {table.name}")
+    while chunk := [dict(zip(names, row, strict=True)) for row in islice(rows, CHUNK)]:
         insert(copy, table, chunk)
     time, source = "reported_at", table.name
     if table == EVENTS:
         source = (
             f"(SELECT e.*, r.reported_at FROM events e JOIN reports r ON e.report_id = r.id) AS {table.name}"
         )
-    kept = "WHERE NOT deleted" if table in (REPORTS, SUMMARIES) else ""
+    condition = "WHERE NOT deleted" if table in (REPORTS, SUMMARIES) else ""
     month = f"coalesce(strftime({time}, '%Y-%m'), 'unknown') AS month"
     done = copy.execute(
-        f"COPY (SELECT *, {month} FROM {source} {kept}) TO {quoted(str(folder / table.name))} "
+        f"COPY (SELECT *, {month} FROM {source} {condition}) TO {quoted(str(folder / table.name))} "
         "(FORMAT parquet, COMPRESSION zstd, PARTITION_BY (month))"
     ).fetchone()
     return int(done[0]) if done else 0

@@ -158,11 +158,11 @@ class Follower:
 
     def apply(self, messages: Sequence[Inbound]) -> None:
         """Writes the messages in one transaction."""
-        found, unreadable = read_all([m for m in messages if m.topic != REVIEWS.name])
-        kept: dict[tuple[str, str], Revision] = {}
-        for table in {one.table.name: one.table for one in found}.values():
-            kept |= self._database.revisions(table, [one.id for one in found if one.table is table])
-        batch = fold(found, kept)
+        read, unreadable = read_all([m for m in messages if m.topic != REVIEWS.name])
+        stored: dict[tuple[str, str], Revision] = {}
+        for table in {m.table.name: m.table for m in read}.values():
+            stored |= self._database.revisions(table, [m.id for m in read if m.table is table])
+        batch = fold(read, stored)
         decisions, unreadable_decisions = read_decisions([m for m in messages if m.topic == REVIEWS.name])
         unreadable += unreadable_decisions
         apply_decisions(self._database, batch, decisions)
@@ -188,17 +188,17 @@ class Follower:
         ends: Mapping[TopicPartition, int] = await consumer.end_offsets(partitions)
         if set(partitions) == consumer.assignment() and not self._is_to_seek:
             return ends
-        found = await self._found(consumer)
-        kept = await asyncio.to_thread(self._kept, found)
+        ids = await self._topic_ids(consumer)
+        offsets = await asyncio.to_thread(self._stored_offsets, ids)
         first = await consumer.beginning_offsets(partitions)
         starts = {}
         for tp in partitions:
             place = table_name(self._settings, tp.topic), tp.partition
-            before = kept.get(place)
+            before = offsets.get(place)
             if before is not None and before > ends[tp] and self._accept_topics:
                 before = None
             starts[tp] = start_of(place, before, first[tp], ends[tp])
-        await asyncio.to_thread(self._keep, found)
+        await asyncio.to_thread(self._keep, ids)
         self._accept_topics = False
         consumer.assign(partitions)
         for tp, start in starts.items():
@@ -206,31 +206,31 @@ class Follower:
         self._is_to_seek = False
         return ends
 
-    async def _found(self, consumer: Any) -> dict[str, TopicId]:
+    async def _topic_ids(self, consumer: Any) -> dict[str, TopicId]:
         """The ids of the topics that the broker has, by their names in the table."""
         names = [broker_name(self._settings, topic.name) for topic in FOLLOWED]
-        found = await topic_ids(consumer._client, names)
-        return {table_name(self._settings, name): id_ for name, id_ in found.items()}
+        ids = await topic_ids(consumer._client, names)
+        return {table_name(self._settings, name): id_ for name, id_ in ids.items()}
 
-    def _kept(self, found: Mapping[str, TopicId]) -> Offsets:
+    def _stored_offsets(self, ids: Mapping[str, TopicId]) -> Offsets:
         """The offsets of the database; raises TopicsError where they are of other topics."""
         offsets = self._database.offsets()
         self._topics = self._database.topics()
-        others = others_of(self._topics, found)
-        if others and not self._accept_topics:
-            raise TopicsError(refusal(others[0], self._topics, found))
-        if others:
+        changed = others_of(self._topics, ids)
+        if changed and not self._accept_topics:
+            raise TopicsError(refusal(changed[0], self._topics, ids))
+        if changed:
             log.warning(
-                "%s: other topics than before, which are read from their beginning", ", ".join(others)
+                "%s: other topics than before, which are read from their beginning", ", ".join(changed)
             )
-            anew = {place: 0 for place in offsets if place[0] in others}
-            self._database.write(Batch(offsets=anew, topics={name: found[name] for name in others}))
+            anew = {place: 0 for place in offsets if place[0] in changed}
+            self._database.write(Batch(offsets=anew, topics={name: ids[name] for name in changed}))
             self._topics, offsets = self._database.topics(), self._database.offsets()
         return offsets
 
-    def _keep(self, found: Mapping[str, TopicId]) -> None:
+    def _keep(self, ids: Mapping[str, TopicId]) -> None:
         """Keeps the ids of topics of which the database has none: it is new, or of an earlier version."""
-        if new := {name: id_ for name, id_ in found.items() if name not in self._topics}:
+        if new := {name: id_ for name, id_ in ids.items() if name not in self._topics}:
             self._database.write(Batch(topics=new))
             self._topics = {**self._topics, **new}
 
@@ -239,8 +239,8 @@ class Follower:
         what was read is left, and it is looked again.
         """
         try:
-            found = await self._found(consumer)
-            are_same = self._topics.keys() <= found.keys() and not others_of(self._topics, found)
+            ids = await self._topic_ids(consumer)
+            are_same = self._topics.keys() <= ids.keys() and not others_of(self._topics, ids)
         except (KafkaError, TimeoutError):
             are_same = False
         self._is_to_seek = self._is_to_seek or not are_same

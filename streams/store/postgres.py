@@ -129,9 +129,9 @@ class PostgresDatabase(Database):
 
     def _all(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with self._errors():
-            found = self._connection.execute(sql, parameters).fetchall()
+            rows = self._connection.execute(sql, parameters).fetchall()
             self._connection.commit()
-        return found
+        return rows
 
     def _of_ids(self, sql: str, ids: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         return iter(self._all(f"{sql} = ANY(%s)", [list(ids)]))

@@ -14,30 +14,30 @@ ADVICE = (
 )
 
 
-def others_of(kept: Mapping[str, TopicId], found: Mapping[str, TopicId]) -> list[str]:
+def others_of(stored: Mapping[str, TopicId], present: Mapping[str, TopicId]) -> list[str]:
     """The names of topics that are not those of the database."""
-    return [name for name, id_ in found.items() if name in kept and id_.is_other(kept[name])]
+    return [name for name, id_ in present.items() if name in stored and id_.is_other(stored[name])]
 
 
-def refusal(name: str, kept: Mapping[str, TopicId], found: Mapping[str, TopicId]) -> str:
+def refusal(name: str, stored: Mapping[str, TopicId], present: Mapping[str, TopicId]) -> str:
     """The line for an operator."""
-    before, now = kept[name], found[name]
+    before, now = stored[name], present[name]
     what = "the topic was created again"
     if before.cluster != now.cluster:
         what = f"this broker is of cluster {now.cluster}, the database was filled from {before.cluster}"
     return f"the offsets of {name} in the database are not of this topic: {what}. {ADVICE}"
 
 
-def start_of(place: tuple[str, int], kept: int | None, first: int, end: int) -> int:
+def start_of(place: tuple[str, int], stored: int | None, first: int, end: int) -> int:
     """The offset to continue from; raises TopicsError where the topic is not the one of the stored offset."""
     name = f"{place[0]}/{place[1]}"
-    if kept is None:
+    if stored is None:
         return first
-    if kept > end:
+    if stored > end:
         raise TopicsError(
-            f"the database has read {name} up to {kept}, but it ends at {end}: the topic was created again. "
-            + ADVICE
+            f"the database has read {name} up to {stored}, but it ends at {end}: "
+            f"the topic was created again. {ADVICE}"
         )
-    if kept < first:
-        log.warning("%s: %d messages were removed from the topic before they were read", name, first - kept)
-    return max(kept, first)
+    if stored < first:
+        log.warning("%s: %d messages were removed from the topic before they were read", name, first - stored)
+    return max(stored, first)

@@ -44,25 +44,25 @@ def version_of(run: Run, current: str = "current_schema()") -> int | None:
     """
     sql = f"SELECT table_name FROM information_schema.tables WHERE table_schema = {current}"
     names = {name for (name,) in run(sql)}
-    found: int | None
+    version: int | None
     if "schema_version" in names:
-        ((found,),) = run("SELECT max(version) FROM schema_version")
+        ((version,),) = run("SELECT max(version) FROM schema_version")
         # ClickHouse answers 0 for no row: its first start was ended before the last statement of `_prepare`.
-        found = found or None
+        version = version or None
     else:
-        found = 1 if "reports" in names else None
-    if found is not None and found > VERSION:
+        version = 1 if "reports" in names else None
+    if version is not None and version > VERSION:
         raise OtherSchema(
-            f"the tables are of version {found}, this pvstream knows {VERSION}: use a later pvstream"
+            f"the tables are of version {version}, this pvstream knows {VERSION}: use a later pvstream"
         )
-    return found
+    return version
 
 
-def check(found: int | None) -> None:
+def check(version: int | None) -> None:
     """For a reader, which can change nothing. Raises OtherSchema for an earlier version."""
-    if found is not None and found < VERSION:
+    if version is not None and version < VERSION:
         raise OtherSchema(
-            f"the tables are of version {found}, this pvstream reads {VERSION}: start `pvstream store`, "
+            f"the tables are of version {version}, this pvstream reads {VERSION}: start `pvstream store`, "
             "which brings them up to date"
         )
 
@@ -75,10 +75,10 @@ def prepare(run: Run) -> None:
         run(statement)
 
 
-def _due(found: int | None) -> Iterator[str]:
-    if found is None or found < VERSION:
+def _due(current: int | None) -> Iterator[str]:
+    if current is None or current < VERSION:
         yield "CREATE TABLE IF NOT EXISTS schema_version (version bigint)"
-        for version in range(found or VERSION, VERSION):
+        for version in range(current or VERSION, VERSION):
             yield from MIGRATIONS[version]
         yield "DELETE FROM schema_version"
         yield f"INSERT INTO schema_version VALUES ({VERSION})"

@@ -47,20 +47,20 @@ class ClickHouseDatabase(Database):
         with _database_errors():
             self._client = _connected(url, password, SETTINGS if write else SETTINGS | {"readonly": 1})
             try:
-                found = schema.version_of(self._run, "currentDatabase()")
+                version = schema.version_of(self._run, "currentDatabase()")
                 if not write:
-                    schema.check(found)
+                    schema.check(version)
                 else:
                     self._lease = WriterLease(_connected(url, password, SETTINGS))
-                    self._prepare(found)
+                    self._prepare(version)
             except BaseException:
                 self.close()
                 raise
 
-    def _prepare(self, found: int | None) -> None:
-        for statement in statements(found):
+    def _prepare(self, version: int | None) -> None:
+        for statement in statements(version):
             self._client.command(statement)
-        if found is None or found < schema.VERSION:
+        if version is None or version < schema.VERSION:
             self._client.command(f"INSERT INTO schema_version VALUES ({schema.VERSION})")
 
     def write(self, batch: Batch) -> None:
@@ -75,9 +75,9 @@ class ClickHouseDatabase(Database):
             rewritten = self._reports([id_ for id_ in batch.replaced if id_ not in given])
             reports = [*rows.reports, *rewritten]
             self._insert(stored(REPORTS), report_lines(reports, rows.events, rows.pairs, version))
-            for table, others in batch.tables():
+            for table, table_rows in batch.tables():
                 if table not in (REPORTS, EVENTS, PAIRS):
-                    self._insert(stored(table), lines(others, version))
+                    self._insert(stored(table), lines(table_rows, version))
 
     def query(self, sql: str) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
         with _database_errors():

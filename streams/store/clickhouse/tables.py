@@ -36,20 +36,20 @@ def stored(table: Table) -> str:
 STORED_REPORTS, STORED_SUMMARIES = stored(REPORTS), stored(SUMMARIES)
 
 
-def statements(found: int | None) -> Iterator[str]:
-    """What brings tables of the version `found` up to date, and creates what is missing, views too."""
-    for version in range(found or schema.VERSION, schema.VERSION):
+def statements(current: int | None) -> Iterator[str]:
+    """What brings tables of the version `current` up to date, and creates what is missing, views too."""
+    for version in range(current or schema.VERSION, schema.VERSION):
         yield from MIGRATIONS[version]
     arrays = [
         f"`{table.name}.{name}` Array(Nullable({TYPES[table.columns[name]]}))"
         for table, names in ((EVENTS, _EVENT), (PAIRS, _PAIR))
         for name in names
     ]
-    kept = (REPORTS, SUMMARIES, REVIEWS, OFFSETS, TOPICS)
-    for table in kept:
+    physical = (REPORTS, SUMMARIES, REVIEWS, OFFSETS, TOPICS)
+    for table in physical:
         yield _table(table, arrays if table is REPORTS else ())
     yield "CREATE TABLE IF NOT EXISTS schema_version (version Int64) ENGINE = MergeTree ORDER BY version"
-    for table in kept:
+    for table in physical:
         names = ", ".join(table.columns)
         yield f"CREATE VIEW IF NOT EXISTS {table.name} AS SELECT {names} FROM {stored(table)} FINAL"
     yield _view(EVENTS, _EVENT, ())
@@ -67,8 +67,8 @@ def report_lines(
     for report in reports:
         line = {name: report[name] for name in REPORTS.columns} | {"version": version}
         for table, names in ((EVENTS, _EVENT), (PAIRS, _PAIR)):
-            own = nested[table.name].get(report["id"], [])
-            line |= {f"{table.name}.{name}": [row[name] for row in own] for name in names}
+            children = nested[table.name].get(report["id"], [])
+            line |= {f"{table.name}.{name}": [row[name] for row in children] for name in names}
         yield orjson.dumps(line)
 
 
