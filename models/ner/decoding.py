@@ -115,8 +115,8 @@ def pooled(logs: Floats, groups: Sequence[Numbers]) -> Floats:
     """
     shared = logs.copy()
     for columns in groups:
-        own = logs[:, columns]
-        shared[np.arange(len(logs)), columns[own.argmax(1)]] = np.logaddexp.reduce(own, axis=1)
+        grouped = logs[:, columns]
+        shared[np.arange(len(logs)), columns[grouped.argmax(1)]] = np.logaddexp.reduce(grouped, axis=1)
     return shared
 
 
@@ -171,7 +171,7 @@ def viterbi(emissions: Floats, lengths: Sequence[int] | Numbers, transitions: Fl
     for t, n in reversed(list(enumerate(n_active))):
         tags[first_word[:n] + t] = current[:n]
         if t:
-            own = ways[t - 1][np.arange(n), :, current[:n]]
-            current[:n], smallest[:n] = own.argmax(1), np.minimum(smallest[:n], margins_of(own))
+            arriving = ways[t - 1][np.arange(n), :, current[:n]]
+            current[:n], smallest[:n] = arriving.argmax(1), np.minimum(smallest[:n], margins_of(arriving))
     margins[order[: len(smallest)]] = smallest
     return Decoded(tags, margins)

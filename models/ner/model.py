@@ -156,8 +156,8 @@ class NerModel:
             [stated_before(s) for s in stated] if self.decoding.stated_read and stated else [""] * len(batch)
         )
         texts = [first + text for first, text in zip(before, batch, strict=True)]
-        found = self.mentions_of(self.read(texts), self.decoding.event_below)
-        return [behind(mentions, len(first)) for mentions, first in zip(found, before, strict=True)]
+        by_text = self.mentions_of(self.read(texts), self.decoding.event_below)
+        return [behind(mentions, len(first)) for mentions, first in zip(by_text, before, strict=True)]
 
     @torch.inference_mode()
     def read(self, batch: Sequence[str]) -> Reading:
@@ -171,15 +171,17 @@ class NerModel:
         `event_below` have none with a coded label but withdrawals and outcomes of others
         that are named as such.
         """
-        found = self._found(reading, event_below)
+        by_text = self._recognised(reading, event_below)
         if not self.decoding.withdrawals_named:
-            return found
+            return by_text
         return [
-            sorted([*own, *named_withdrawals(text, own), *named_outcomes(text, own)], key=in_text)
-            for text, own in zip(reading.texts, found, strict=True)
+            sorted(
+                [*mentions, *named_withdrawals(text, mentions), *named_outcomes(text, mentions)], key=in_text
+            )
+            for text, mentions in zip(reading.texts, by_text, strict=True)
         ]
 
-    def _found(self, reading: Reading, event_below: float) -> list[list[Mention]]:
+    def _recognised(self, reading: Reading, event_below: float) -> list[list[Mention]]:
         """The mentions by the tags, the lexicons and the heads."""
         batch = reading.texts
         sentences = list(zip(reading.sentences, reading.tagged, strict=True))
@@ -200,12 +202,12 @@ class NerModel:
         return all_judged
 
     def _case(
-        self, text: str, sentence: Sentence, tagged: Tagged, found: Sequence[Mention], event_below: float
+        self, text: str, sentence: Sentence, tagged: Tagged, mentions: Sequence[Mention], event_below: float
     ) -> Case:
         """The mentions of a sentence, and the names that may become some."""
         words_, threshold = sentence.words, self.decoding.named_from
         start, end = (words_[0].start, words_[-1].end) if words_ else (0, 0)
-        inside = [m for m in found if start <= m.start < end]
+        inside = [m for m in mentions if start <= m.start < end]
         named: list[Mention] = []
         if self.names is not None and threshold and tagged.event >= max(threshold, event_below):
             named = candidates(self.names, text, words_, inside, tagged.event)
@@ -222,11 +224,11 @@ class NerModel:
         if self.exact is not None and unclear:
             again = [split[i] for i in unclear]
             exact = self._hidden(self.exact, again)
-            own, _ = self._tagged(batch, [sentences_[i] for i in unclear], again, exact)
-            for i, one in zip(unclear, own, strict=True):
-                first, n = tagged[i].first, len(one.pieces.pieces)
-                hidden[first : first + n] = exact[one.first : one.first + n]
-                tagged[i] = one._replace(first=first)
+            read_again, _ = self._tagged(batch, [sentences_[i] for i in unclear], again, exact)
+            for i, sentence in zip(unclear, read_again, strict=True):
+                first, n = tagged[i].first, len(sentence.pieces.pieces)
+                hidden[first : first + n] = exact[sentence.first : sentence.first + n]
+                tagged[i] = sentence._replace(first=first)
         return hidden, tagged
 
     def _hidden(self, encoder: Encoder, split: Sequence[WordPieces]) -> Tensor:
@@ -240,10 +242,10 @@ class NerModel:
         """Each sentence with its tags, and by how much they are better than other tags."""
         lengths = np.array([len(s.pieces) for s in split], np.int64)
         starts: Numbers = lengths.cumsum() - lengths
-        own = words_of(split, starts)
-        logs, events = self._log_probabilities(hidden, own.rows), self._events(hidden, lengths)
-        best = self._chooser.best(batch, sentences_, own, logs, events if self.event_head else None)
-        columns = *spread(own, best.tags, logs), events.tolist(), split, starts.tolist()
+        word_rows = words_of(split, starts)
+        logs, events = self._log_probabilities(hidden, word_rows.rows), self._events(hidden, lengths)
+        best = self._chooser.best(batch, sentences_, word_rows, logs, events if self.event_head else None)
+        columns = *spread(word_rows, best.tags, logs), events.tolist(), split, starts.tolist()
         return [Tagged(*row) for row in zip(*columns, strict=False)], best.margins
 
     def _events(self, hidden: Tensor, lengths: Numbers) -> Doubles:
@@ -261,8 +263,8 @@ class NerModel:
         first = hidden[torch.from_numpy(rows).to(hidden.device)]
         logits = self.head(first, torch.zeros(len(first), device=first.device))
         logits[:, self.tags.index(CONTINUATION)] = NEVER
-        found: Floats = logits.log_softmax(-1).cpu().numpy()
-        return pooled(found, self._coded_columns) if self.decoding.labels_pooled else found
+        logs: Floats = logits.log_softmax(-1).cpu().numpy()
+        return pooled(logs, self._coded_columns) if self.decoding.labels_pooled else logs
 
     def _mentions(self, text: str, sentence: Sentence, tagged: Tagged, event_below: float) -> list[Mention]:
         if not any(tagged.tags):

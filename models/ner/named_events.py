@@ -30,7 +30,7 @@ def write_names(path: Path, names: Iterable[str]) -> None:
 
 
 def candidates(
-    names: NameLexicon, text: str, words: Sequence[Span], found: Sequence[Mention], score: float
+    names: NameLexicon, text: str, words: Sequence[Span], mentions: Sequence[Mention], score: float
 ) -> list[Mention]:
     """The names among the words of a sentence that overlap no mention, hashtag or handle, as mentions
     labelled ADE.
@@ -38,7 +38,7 @@ def candidates(
     named = [span for span, _ in names.among(text, words)]
     if not named:
         return []
-    taken = Cover([*found, *(words[i] for i, _ in barred_words(text, words))])
+    taken = Cover([*mentions, *(words[i] for i, _ in barred_words(text, words))])
     return [
         Mention(s.start, s.end, text[s.start : s.end], ADE, round(score, 4))
         for s in named

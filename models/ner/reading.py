@@ -25,15 +25,15 @@ def read_together(batch: Sequence[str], window: int) -> list[Sentence]:
     """The sentences of each text, consecutive ones together up to `window` words."""
     made: list[Sentence] = []
     for i, text in enumerate(batch):
-        own: list[Sentence] = []
+        together: list[Sentence] = []
         for span in sentences(text):
-            found = words(text, span)
-            if own and len(own[-1].words) + len(found) <= window:
-                own[-1].starts.append(len(own[-1].words))
-                own[-1].words.extend(found)
+            inside = words(text, span)
+            if together and len(together[-1].words) + len(inside) <= window:
+                together[-1].starts.append(len(together[-1].words))
+                together[-1].words.extend(inside)
             else:
-                own.append(Sentence(i, found, []))
-        made += own
+                together.append(Sentence(i, inside, []))
+        made += together
     return made
 
 

@@ -53,5 +53,5 @@ class KnownUses:
 def _terms(indication: str) -> frozenset[str]:
     """The terms of the longest names that end at each word."""
     words = indication.split()
-    found = (term_at_end(" ".join(words[: i + 1]).strip(" ,;.")) for i in range(len(words)))
-    return frozenset(term.pt.lower() for term in found if term)
+    terms = (term_at_end(" ".join(words[: i + 1]).strip(" ,;.")) for i in range(len(words)))
+    return frozenset(term.pt.lower() for term in terms if term)

@@ -38,19 +38,23 @@ def decided(
     is the writer's event with a probability of `named_from`. `hidden`: (pieces, dimension) of all sentences.
     """
     effects = [_effects(case) for case in cases]
-    some = [(case, own) for case, own in zip(cases, effects, strict=True) if any(own)]
+    some = [(case, ranges) for case, ranges in zip(cases, effects, strict=True) if any(ranges)]
     probabilities: list[list[float]] = []
     if some:
         rules = [
-            _rules(case.text, m) for case, own in some for m, p in zip(_all(case), own, strict=True) if p
+            _rules(case.text, m)
+            for case, ranges in some
+            for m, p in zip(_all(case), ranges, strict=True)
+            if p
         ]
         logits = head.statuses(
-            hidden, [_places(*one) for one in some], torch.tensor(rules, device=hidden.device)
+            hidden, [_places(*pair) for pair in some], torch.tensor(rules, device=hidden.device)
         )
         probabilities = logits.softmax(-1).tolist()
     remaining = iter(probabilities)
     return [
-        _decided(case, own, remaining, own_from, named_from) for case, own in zip(cases, effects, strict=True)
+        _decided(case, ranges, remaining, own_from, named_from)
+        for case, ranges in zip(cases, effects, strict=True)
     ]
 
 
@@ -64,8 +68,8 @@ def _all(case: Case) -> list[Mention]:
 
 
 def _range(case: Case, mention: Mention) -> Pieces | None:
-    own = piece_range(case.split, case.words, Span(mention.start, mention.end))
-    return own and Pieces(case.first + own.first, case.first + own.last)
+    pieces = piece_range(case.split, case.words, Span(mention.start, mention.end))
+    return pieces and Pieces(case.first + pieces.first, case.first + pieces.last)
 
 
 def _effects(case: Case) -> list[Pieces | None]:
@@ -93,23 +97,23 @@ def _decided(
         if effect is None:
             made += [] if is_named else [mention]
             continue
-        own = _with_status(mention, next(probabilities), named_from if is_named else own_from)
-        if own is not None and not (is_named and own.status != OWN):
-            made.append(own)
+        with_status = _with_status(mention, next(probabilities), named_from if is_named else own_from)
+        if with_status is not None and not (is_named and with_status.status != OWN):
+            made.append(with_status)
     return sorted(made, key=in_text) if case.named else made
 
 
 def _with_status(mention: Mention, probabilities: Sequence[float], own_from: float) -> Mention | None:
     by_status = dict(zip(STATUSES, probabilities, strict=True))
-    own = by_status.pop(OWN)
-    status = OWN if own >= own_from else max(by_status, key=lambda s: by_status[s])
+    of_writer = by_status.pop(OWN)
+    status = OWN if of_writer >= own_from else max(by_status, key=lambda s: by_status[s])
     if status == NO_EVENT:
         return None
-    score = round(own if status == OWN else by_status[status], 4)
+    score = round(of_writer if status == OWN else by_status[status], 4)
     label = INDICATION if status in (RELIEVED, "indication") else mention.label
     return replace(mention, label=label, status=status, status_score=score)
 
 
 def _rules(text: str, mention: Mention) -> tuple[float, float, float]:
-    found = assertion(text, mention.start, mention.end)
-    return float(found.negated), float(found.hypothetical), float(found.other_experiencer)
+    stated = assertion(text, mention.start, mention.end)
+    return float(stated.negated), float(stated.hypothetical), float(stated.other_experiencer)

@@ -63,9 +63,9 @@ class StatusHead(nn.Module):
         """
         with in_32_bits(hidden.device):
             hidden = self.dropout(hidden.float())
-            own = _means(hidden, mentions)
-            statuses = self._statuses(hidden, own, [Places(Pieces(0, len(hidden)), mentions, drugs)], rules)
-            return statuses, self._pairs(hidden, own, mentions, drugs)
+            means = _means(hidden, mentions)
+            statuses = self._statuses(hidden, means, [Places(Pieces(0, len(hidden)), mentions, drugs)], rules)
+            return statuses, self._pairs(hidden, means, mentions, drugs)
 
     def statuses(self, hidden: Tensor, places: Sequence[Places], rules: Tensor) -> Tensor:
         """Logits (mentions, statuses) of the mentions of several sentences, in order, from the hidden states
@@ -73,30 +73,30 @@ class StatusHead(nn.Module):
         """
         with in_32_bits(hidden.device):
             hidden = self.dropout(hidden.float())
-            own = _means(hidden, [m for p in places for m in p.mentions])
-            return self._statuses(hidden, own, places, rules)
+            means = _means(hidden, [m for p in places for m in p.mentions])
+            return self._statuses(hidden, means, places, rules)
 
-    def _statuses(self, hidden: Tensor, own: Tensor, places: Sequence[Places], rules: Tensor) -> Tensor:
-        """`own`: (mentions, dimension), their means."""
-        queries = (self.query(own) / self.dimension**0.5).split([len(p.mentions) for p in places])
+    def _statuses(self, hidden: Tensor, means: Tensor, places: Sequence[Places], rules: Tensor) -> Tensor:
+        """`means`: (mentions, dimension), their means."""
+        queries = (self.query(means) / self.dimension**0.5).split([len(p.mentions) for p in places])
         context = []
         for query, place in zip(queries, places, strict=True):
             states = hidden[place.whole.first : place.whole.last]
             context.append((query @ states.T).softmax(-1) @ states)
         nearest = _means(hidden, [_nearest(m, p.drugs) for p in places for m in p.mentions])
-        described = [own, torch.cat(context), nearest, rules.to(own)]
+        described = [means, torch.cat(context), nearest, rules.to(means)]
         statuses: Tensor = self.status(torch.cat(described, dim=-1))
         return statuses
 
     def _pairs(
-        self, hidden: Tensor, own: Tensor, mentions: Sequence[Pieces], drugs: Sequence[Pieces]
+        self, hidden: Tensor, means: Tensor, mentions: Sequence[Pieces], drugs: Sequence[Pieces]
     ) -> Tensor:
         """Logits (mentions, drugs)."""
         if not drugs:
             return hidden.new_zeros(len(mentions), 0)
         shape = (len(mentions), len(drugs), self.dimension)
-        each, drug = own.unsqueeze(1), _means(hidden, drugs).unsqueeze(0)
-        places = torch.tensor([[_place(m, d) for d in drugs] for m in mentions]).to(own)
+        each, drug = means.unsqueeze(1), _means(hidden, drugs).unsqueeze(0)
+        places = torch.tensor([[_place(m, d) for d in drugs] for m in mentions]).to(means)
         pairs: Tensor = self.pair(
             torch.cat([each.expand(shape), drug.expand(shape), each * drug, places], -1)
         )

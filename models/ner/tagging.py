@@ -52,10 +52,10 @@ class Reading(NamedTuple):
 
     def events(self) -> list[list[float]]:
         """For each text the probabilities, 0 to 1, that its sentences report an adverse event."""
-        found: list[list[float]] = [[] for _ in self.texts]
+        by_text: list[list[float]] = [[] for _ in self.texts]
         for sentence, tagged in zip(self.sentences, self.tagged, strict=True):
-            found[sentence.text].append(tagged.event)
-        return found
+            by_text[sentence.text].append(tagged.event)
+        return by_text
 
 
 class Words(NamedTuple):
@@ -78,10 +78,10 @@ def words_of(split: Sequence[WordPieces], starts: Numbers) -> Words:
         np.fromiter(itertools.chain.from_iterable(columns), np.int64)
         for columns in ((s.count for s in split), (s.first for s in split))
     )
-    (kept,) = counts.nonzero()
+    (with_pieces,) = counts.nonzero()
     sentence = np.arange(len(split)).repeat(lengths)
-    kept_lengths = np.bincount(sentence[kept], minlength=len(split))
-    return Words(lengths, kept, kept_lengths, (first + starts[sentence])[kept])
+    kept_lengths = np.bincount(sentence[with_pieces], minlength=len(split))
+    return Words(lengths, with_pieces, kept_lengths, (first + starts[sentence])[with_pieces])
 
 
 class TagChooser:
@@ -104,7 +104,7 @@ class TagChooser:
         self,
         batch: Sequence[str],
         sentences: Sequence[Sentence],
-        own: Words,
+        word_rows: Words,
         logs: Floats,
         events: Doubles | None,
     ) -> Decoded:
@@ -112,12 +112,12 @@ class TagChooser:
         probabilities that each sentence reports an event; and how clear the choice is in each sentence.
         """
         if events is not None and self._decoding.event_weight:
-            logs = self._weighted(logs, events.repeat(own.kept_lengths))
-        logs = self._allowed(batch, sentences, own, logs)
+            logs = self._weighted(logs, events.repeat(word_rows.kept_lengths))
+        logs = self._allowed(batch, sentences, word_rows, logs)
         transitions = self._decoding.transitions
         if transitions is None:
-            return best_alone(logs, own.kept_lengths)
-        return viterbi(logs, own.kept_lengths, transitions)
+            return best_alone(logs, word_rows.kept_lengths)
+        return viterbi(logs, word_rows.kept_lengths, transitions)
 
     def _weighted(self, logs: Floats, events: Doubles) -> Floats:
         """The log-probabilities; to those of coded tags the weighted log-odds of an event in the word's
@@ -129,10 +129,10 @@ class TagChooser:
         return weighted
 
     def _allowed(
-        self, batch: Sequence[str], sentences: Sequence[Sentence], own: Words, logs: Floats
+        self, batch: Sequence[str], sentences: Sequence[Sentence], word_rows: Words, logs: Floats
     ) -> Floats:
         """The log-probabilities; a word of a hashtag or handle cannot get a tag that is barred there."""
-        starts = np.cumsum(own.lengths) - own.lengths
+        starts = np.cumsum(word_rows.lengths) - word_rows.lengths
         barred = {
             start + word: is_hashtag
             for sentence, start in zip(sentences, starts.tolist(), strict=True)
@@ -141,17 +141,20 @@ class TagChooser:
         if not barred:
             return logs
         logs = logs.copy()
-        for row, word in enumerate(own.kept.tolist()):
+        for row, word in enumerate(word_rows.kept.tolist()):
             if word in barred:
                 logs[row] += self._only_drug if barred[word] else self._nothing
         return logs
 
 
-def spread(own: Words, best: Numbers, logs: Floats) -> tuple[list[list[int]], list[Floats]]:
+def spread(word_rows: Words, best: Numbers, logs: Floats) -> tuple[list[list[int]], list[Floats]]:
     """Of each sentence the tags of all words and their probabilities, from the tags of the words that have
     pieces; the others are outside.
     """
-    tags, probabilities = np.zeros(sum(own.lengths), np.int64), np.ones(sum(own.lengths), np.float32)
-    tags[own.kept], probabilities[own.kept] = best, np.exp(logs[np.arange(len(best)), best])
-    ends = np.cumsum(own.lengths)[:-1]
+    tags, probabilities = (
+        np.zeros(sum(word_rows.lengths), np.int64),
+        np.ones(sum(word_rows.lengths), np.float32),
+    )
+    tags[word_rows.kept], probabilities[word_rows.kept] = best, np.exp(logs[np.arange(len(best)), best])
+    ends = np.cumsum(word_rows.lengths)[:-1]
     return [part.tolist() for part in np.split(tags, ends)], np.split(probabilities, ends)

@@ -27,12 +27,12 @@ def named_withdrawals(text: str, mentions: Sequence[Mention]) -> list[Mention]:
     taken = bytearray(len(text))
     for m in mentions:
         taken[m.start : m.end] = b"1" * (m.end - m.start)
-    found = []
+    withdrawals = []
     for match in _SAYS["word"].finditer(text):
         start, end = match.span()
         if not any(taken[start:end]) and _is_event(text, start, end, drugs):
-            found.append(Mention(start, end, match.group(), WITHDRAWAL, 1.0))
-    return found
+            withdrawals.append(Mention(start, end, match.group(), WITHDRAWAL, 1.0))
+    return withdrawals
 
 
 def _is_event(text: str, start: int, end: int, drugs: Sequence[tuple[int, int]]) -> bool:

@@ -51,8 +51,8 @@ def _coded(report: TaggedReport, effects: Sequence[int], codings: Iterator[Codin
     for effect in effects:
         state = asserted(text, mentions[effect], clinical=clinical, asked=asked)
         event = CodedEvent.of(effect, suspects.of(effect), next(codings), state)
-        own = state == Assertion() and event.drug_evidence != "relation"
-        if own and uses.explain(text, mentions[effect], event.pt, event.drugs):
+        may_be_indication = state == Assertion() and event.drug_evidence != "relation"
+        if may_be_indication and uses.explain(text, mentions[effect], event.pt, event.drugs):
             mentions[effect] = _as_indication(mentions[effect])
         else:
             events.append(event)

@@ -32,10 +32,10 @@ def expand(model: Any, reports: Sequence[Report]) -> list[ExpandedReport]:
         extend(
             ExpandedReport,
             report,
-            expansions=tuple(e for e in own if not e.candidates),
-            undecided=tuple(e for e in own if e.candidates),
+            expansions=tuple(e for e in expansions if not e.candidates),
+            undecided=tuple(e for e in expansions if e.candidates),
         )
-        for report, own in zip(reports, model.predict([r.text for r in reports]), strict=True)
+        for report, expansions in zip(reports, model.predict([r.text for r in reports]), strict=True)
     ]
 
 

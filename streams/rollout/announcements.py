@@ -70,7 +70,7 @@ class Announcements(dict[str, Announcement]):
         read.
         """
         accepted = trust.accepted() if trust is not None else {}
-        super().__init__({key: one for key, one in accepted.items() if one.reason != "shadow_end"})
+        super().__init__({key: a for key, a in accepted.items() if a.reason != "shadow_end"})
         self._trust = trust
         self._generations: dict[str, int] = {}
         self._before: dict[str, Announcement | None] = {}

@@ -114,8 +114,12 @@ async def announce(
 async def _compared(
     candidate: Loaded, live: str | None, compare: Compare, settings: Settings
 ) -> Comparison | None:
-    other = PARTNER.get(candidate.task)
-    partner = load_release(other, await live_version(other, settings), settings) if other else None
+    partner_task = PARTNER.get(candidate.task)
+    partner = (
+        load_release(partner_task, await live_version(partner_task, settings), settings)
+        if partner_task
+        else None
+    )
     return compare(candidate, load_release(candidate.task, live, settings), partner)
 
 
@@ -274,16 +278,16 @@ def list_releases(settings: Settings, announced: dict[str, Announcement]) -> lis
     """The bundled releases and others of the store, by task, without those whose manifest cannot be read."""
     listed = []
     for task in RELEASED:
-        own, releases = bundled_version(task), []
-        if own is not None:
-            releases.append(ListedRelease(task, own, open_release(bundled(task)).manifest, "bundled"))
+        shipped, releases = bundled_version(task), []
+        if shipped is not None:
+            releases.append(ListedRelease(task, shipped, open_release(bundled(task)).manifest, "bundled"))
         for version in remote.versions(settings.store, task):
-            if version == own:
+            if version == shipped:
                 continue
             with suppress(ReleaseError):
                 stored = remote.read_manifest(settings.store, task, version)
                 releases.append(ListedRelease(task, version, parse_manifest(stored, version), "store"))
-        live = announced[task].version if task in announced else own
+        live = announced[task].version if task in announced else shipped
         shadow = announced.get(task + SHADOW)
         for release in releases:
             release.live = release.version == live

@@ -38,17 +38,17 @@ def keep_copy(release: Release, settings: Settings) -> None:
     """Keeps a copy of a release that was loaded, and removes the oldest beyond KEPT. A failure is logged: the
     release runs all the same.
     """
-    own = kept_folder(release.task, settings)
+    folder = kept_folder(release.task, settings)
     try:
-        own.mkdir(0o700, parents=True, exist_ok=True)
-        _copy(release, own)
-        os.utime(own / release.version)
+        folder.mkdir(0o700, parents=True, exist_ok=True)
+        _copy(release, folder)
+        os.utime(folder / release.version)
         # The times of the others may be later, of a clock that was set back.
-        others = [v for v in kept_versions(release.task, settings) if v != release.version]
-        for version in others[KEPT - 1 :]:
-            shutil.rmtree(own / version, ignore_errors=True)
+        earlier = [v for v in kept_versions(release.task, settings) if v != release.version]
+        for version in earlier[KEPT - 1 :]:
+            shutil.rmtree(folder / version, ignore_errors=True)
     except (OSError, ReleaseError) as error:
-        log.warning("%s %s is not kept in %s: %s", release.task, release.version, own, error)
+        log.warning("%s %s is not kept in %s: %s", release.task, release.version, folder, error)
 
 
 def kept_versions(task: str, settings: Settings) -> list[str]:
@@ -57,13 +57,13 @@ def kept_versions(task: str, settings: Settings) -> list[str]:
     return [p.name for p in sorted(places, key=_loaded_at, reverse=True)]
 
 
-def _copy(release: Release, own: Path) -> None:
+def _copy(release: Release, folder: Path) -> None:
     """Copies a release if it is not kept yet or its copy is damaged; raises OSError and ReleaseError."""
     try:
-        store.copy(release, own.parent)
+        store.copy(release, folder.parent)
     except ReleaseError:
-        shutil.rmtree(own / release.version)
-        store.copy(release, own.parent)
+        shutil.rmtree(folder / release.version)
+        store.copy(release, folder.parent)
 
 
 def _loaded_at(path: Path) -> float:

@@ -87,13 +87,13 @@ def _fallbacks(task: str, announcement: Announcement, settings: Settings) -> Ite
     the release that was live before it, which the running workers have kept, and the releases that this
     machine ran last.
     """
-    own = kept_folder(task, settings)
+    folder = kept_folder(task, settings)
     versions = kept_versions(task, settings)
     if announcement.version in versions:
-        yield own / announcement.version
+        yield folder / announcement.version
     if announcement.previous is not None:
         yield announcement.previous
-    yield from (own / version for version in versions if version != announcement.version)
+    yield from (folder / version for version in versions if version != announcement.version)
 
 
 class Reloader:

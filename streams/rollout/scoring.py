@@ -38,15 +38,15 @@ def score(  # noqa: PLR0913  the options of a command
     if data is None and (task, split) != (POSTS, evaluation.SPLITS[POSTS][0]):
         raise EvaluationError(f"{task} {split} requires --data")
     needed = tuple(PARTNER) if task == POSTS else (task,)
-    if other := releases.keys() - set(needed):
+    if unused := releases.keys() - set(needed):
         raise EvaluationError(
-            f"{task} is evaluated with a release of {' and '.join(needed)}, not {min(other)}"
+            f"{task} is evaluated with a release of {' and '.join(needed)}, not {min(unused)}"
         )
     if task not in TASKS and task != POSTS and task not in releases:
         raise EvaluationError(f"no release of {task} comes with pvstream: train one and name it by --release")
-    loaded = [load_release(one, releases.get(one), settings) for one in needed]
+    loaded = [load_release(name, releases.get(name), settings) for name in needed]
     model: Any = _together(*loaded) if task == POSTS else loaded[0].model
-    version = "+".join(one.version for one in loaded)
+    version = "+".join(release.version for release in loaded)
     return evaluation.evaluate(task, model, version, data or _NO_DATA, split, limit)
 
 
@@ -78,25 +78,26 @@ class Comparing:
     def __call__(self, candidate: Loaded, live: Loaded, partner: Loaded | None) -> Comparison | None:
         """The comparison on which the gate decides, None without data; raises GateError."""
         try:
-            own = self._on_data(candidate, live) if self.data else None
+            on_data = self._on_data(candidate, live) if self.data else None
             if partner is None:
-                return own
-            self.further = own
-            ours, theirs = (self._on_posts(one, partner) for one in (candidate, live))
-            return evaluation.compare(ours, theirs)
+                return on_data
+            self.further = on_data
+            of_candidate, of_live = (self._on_posts(loaded, partner) for loaded in (candidate, live))
+            return evaluation.compare(of_candidate, of_live)
         except EvaluationError as error:
             raise GateError(str(error)) from None
 
     def _on_data(self, candidate: Loaded, live: Loaded) -> Comparison:
         assert self.data is not None
-        ours, theirs = (
-            evaluation.evaluate(one.task, one.model, one.version, self.data) for one in (candidate, live)
+        of_candidate, of_live = (
+            evaluation.evaluate(loaded.task, loaded.model, loaded.version, self.data)
+            for loaded in (candidate, live)
         )
-        return evaluation.compare(ours, theirs)
+        return evaluation.compare(of_candidate, of_live)
 
     @staticmethod
-    def _on_posts(one: Loaded, partner: Loaded) -> Evaluation:
-        models = {loaded.task: loaded for loaded in (one, partner)}
+    def _on_posts(scored: Loaded, partner: Loaded) -> Evaluation:
+        models = {loaded.task: loaded for loaded in (scored, partner)}
         tagger, coder = (models[task] for task in PARTNER)
         return evaluation.evaluate(
             POSTS, _together(tagger, coder), f"{tagger.version}+{coder.version}", _NO_DATA

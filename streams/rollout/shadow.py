@@ -192,20 +192,23 @@ class Shadow:
             for prediction, p in zip(predictions, reports, strict=True)
         ]
         # One with a fault, such as a value that is too large, would be a dead letter of the live release.
-        kept = [(p, own) for p, own in zip(reports, written, strict=True) if own.value is not None]
+        answered = [
+            (p, answer) for p, answer in zip(reports, written, strict=True) if answer.value is not None
+        ]
         sends: dict[int, tuple[bytes | None, bytes | None, Headers]]
         sends = {
-            id(p): (own.output.id.encode(), own.value, trace_headers(p.record.headers)) for p, own in kept
+            id(p): (answer.output.id.encode(), answer.value, trace_headers(p.record.headers))
+            for p, answer in answered
         }
         for p in batch:
             if p.report is None:
                 source = self._stage.source_of(p.record)
                 sends[id(p)] = p.record.key, None, tombstone_headers(source, p.record)
         await self._send(producer, [sends[id(p)] for p in batch if id(p) in sends])
-        agreed = sum(decisions(own.output) == decisions(p.output) for p, own in kept)
-        self._count("failed", len(written) - len(kept))
+        agreed = sum(decisions(answer.output) == decisions(p.output) for p, answer in answered)
+        self._count("failed", len(written) - len(answered))
         self._count("agreed", agreed)
-        self._count("differed", len(kept) - agreed)
+        self._count("differed", len(answered) - agreed)
 
     async def _send(
         self, producer: Any, records: Sequence[tuple[bytes | None, bytes | None, Headers]]

@@ -81,7 +81,7 @@ class Trust:
 
     def accepted(self) -> dict[str, Announcement]:
         """The last accepted announcements by key, which count even if the topic has lost them."""
-        return {key: one.announcement for key, one in self._accepted.items()}
+        return {key: entry.announcement for key, entry in self._accepted.items()}
 
     def accept(self, key: str, announcement: Announcement, message: Any) -> None:
         """Remembers an announcement and syncs it to the disk; raises BadRecord unless it is signed and newer
@@ -124,8 +124,8 @@ class Trust:
 
     def _write(self, key: str) -> None:
         """Replaces the file of a key; after a power cut it holds the old or the new announcement."""
-        one = self._accepted[key]
-        content = {"value": one.value.decode(), "signature": one.signature.hex()}
+        entry = self._accepted[key]
+        content = {"value": entry.value.decode(), "signature": entry.signature.hex()}
         path = self._folder / f"{key}.json"
         try:
             path.with_suffix(".new").write_bytes(orjson.dumps(content))
@@ -135,7 +135,7 @@ class Trust:
         except OSError as error:
             log.warning(
                 "announcement %d of %s is remembered until the process ends: %s",
-                one.announcement.sequence, key, error,
+                entry.announcement.sequence, key, error,
             )  # fmt: skip
 
     @contextmanager
