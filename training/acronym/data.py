@@ -133,12 +133,12 @@ def sample_rows(rows: Sequence[Row], per_long_form: int, seed: int, total: int =
     order = list(rows)
     random.Random(seed).shuffle(order)
     seen: Counter[tuple[str, str]] = Counter()
-    kept = []
+    sampled = []
     for row in order:
         seen[sense_of(row)] += 1
         if not per_long_form or seen[sense_of(row)] <= per_long_form:
-            kept.append(row)
-    return kept[:total] if total else kept
+            sampled.append(row)
+    return sampled[:total] if total else sampled
 
 
 def contexts_of(corpora: Collection[str]) -> list[AcronymContext]:
@@ -162,9 +162,9 @@ def extended_dictionary(
     """
     forms = {short: list(long_forms) for short, long_forms in dictionary.items()}
     for short_form, long_form in [*((c.short_form, c.long_form) for c in contexts), *senses]:
-        own = forms.setdefault(short_form, [])
-        if key(long_form) not in map(key, own):
-            own.append(long_form)
+        known = forms.setdefault(short_form, [])
+        if key(long_form) not in map(key, known):
+            known.append(long_form)
     return dict(sorted(forms.items()))
 
 
@@ -172,14 +172,14 @@ def spellings(
     dictionary: Mapping[str, Sequence[str]], rows: Iterable[Row]
 ) -> dict[tuple[str, str], list[str]]:
     """Short form and key of a long form to its spellings in the dictionary and in rows' senses."""
-    found: dict[tuple[str, str], list[str]] = {}
+    by_sense: dict[tuple[str, str], list[str]] = {}
     senses = [(short, form) for short, forms in dictionary.items() for form in forms]
     senses += sorted({(undotted(row.short_form), form) for row in rows for form in row.senses})
     for short, form in senses:
-        own = found.setdefault((short, key(form)), [])
-        if form not in own:
-            own.append(form)
-    return found
+        spelled = by_sense.setdefault((short, key(form)), [])
+        if form not in spelled:
+            spelled.append(form)
+    return by_sense
 
 
 def written_rows(

@@ -66,7 +66,7 @@ def scored_by(
 ) -> list[RowScores]:
     """The rows of `asked` scored by prototypes of `sources`."""
     known = build_prototypes(sources, Mixture(unseen=float("nan")), counted, estimates.frequencies)
-    found = []
+    scored = []
     for q, row, logits, near in zip(questions(asked.rows), *asked[1:], strict=True):
         parts = (
             torch.tensor(logits).log_softmax(0),
@@ -75,8 +75,8 @@ def scored_by(
             torch.tensor(estimates.cue_words.scores(q.left, q.short_form, q.right, q.long_forms)),
             torch.tensor([float(sense == row.gold) for sense in row.senses]),
         )
-        found.append(RowScores(*parts))
-    return found
+        scored.append(RowScores(*parts))
+    return scored
 
 
 def cross_validated(
@@ -129,13 +129,13 @@ def validation_scores(examples: Examples, seed: int, estimates: Estimates) -> di
     showed its senses, and sentences that were written to choose weights.
     """
     casi, used, defined, written, sentences = examples
-    found = {
+    by_source = {
         "casi": cross_validated(casi, [written], seed, estimates, shown=True),
         "ade": cross_validated(defined, [used, written], seed, estimates, shown=False),
         "unseen": scored_as_unseen(casi, used, written, seed, estimates),
         "sentences": scored_by([casi, used, written], sentences, examples.counted, estimates),
     }
-    return {name: rows for name, rows in found.items() if rows}
+    return {name: rows for name, rows in by_source.items() if rows}
 
 
 def best_mixture(sources: Mapping[str, Sequence[RowScores]]) -> Mixture:

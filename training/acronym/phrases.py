@@ -57,8 +57,8 @@ def _runs(text: str) -> list[list[Span]]:
     """The words that may be in a phrase; those of a list follow each other."""
     runs: list[list[Span]] = [[]]
     for word in words(text):
-        own = text[word.start : word.end]
-        fits = _WORD.fullmatch(own) and own.lower() not in _NO_PHRASE
+        written = text[word.start : word.end]
+        fits = _WORD.fullmatch(written) and written.lower() not in _NO_PHRASE
         if runs[-1] and not (fits and text[runs[-1][-1].end : word.start] == " "):
             runs.append([])
         if fits:
@@ -70,19 +70,19 @@ def rows_of_phrases(texts: Sequence[str], dictionary: Mapping[str, Sequence[str]
     """At most ROWS rows of each phrase that FEWEST_TEXTS texts have, with at least one other phrase or long
     form of the dictionary to choose from, in random order.
     """
-    found = [(text, phrase) for text in texts for phrase in phrases(text)]
-    in_texts = Counter(form for _, form in {(text, phrase.form) for text, phrase in found})
-    kept = [(text, phrase) for text, phrase in found if in_texts[phrase.form] >= FEWEST_TEXTS]
-    forms: dict[str, list[str]] = {short.upper(): list(own) for short, own in dictionary.items()}
-    for form, initials in sorted({(phrase.form, phrase.initials) for _, phrase in kept}):
-        own = forms.setdefault(initials, [])
-        if form not in own:
-            own.append(form)
+    occurrences = [(text, phrase) for text in texts for phrase in phrases(text)]
+    in_texts = Counter(form for _, form in {(text, phrase.form) for text, phrase in occurrences})
+    frequent = [(text, phrase) for text, phrase in occurrences if in_texts[phrase.form] >= FEWEST_TEXTS]
+    forms: dict[str, list[str]] = {short.upper(): list(known) for short, known in dictionary.items()}
+    for form, initials in sorted({(phrase.form, phrase.initials) for _, phrase in frequent}):
+        known = forms.setdefault(initials, [])
+        if form not in known:
+            known.append(form)
     rng = random.Random(seed)
-    rng.shuffle(kept)
+    rng.shuffle(frequent)
     seen: Counter[str] = Counter()
     rows = []
-    for text, phrase in kept:
+    for text, phrase in frequent:
         seen[phrase.form] += 1
         if seen[phrase.form] <= ROWS and len(forms[phrase.initials]) > 1:
             rows.append(_row(text, phrase, forms[phrase.initials], rng))
@@ -97,8 +97,8 @@ def _row(text: str, phrase: Phrase, forms: Sequence[str], rng: random.Random) ->
     rivals = [form for form in forms if form not in (singular, phrase.form)]
     outside = bool(rivals and _PLURAL.search(phrase.form)) and rng.random() < PLURAL_OUTSIDE
     gold = singular if outside else phrase.form
-    others = rivals if outside else [form for form in forms if form != gold]
-    senses = [gold, *rng.sample(others, min(MOST_FORMS - 1, len(others)))]
+    wrong = rivals if outside else [form for form in forms if form != gold]
+    senses = [gold, *rng.sample(wrong, min(MOST_FORMS - 1, len(wrong)))]
     rng.shuffle(senses)
     start = phrase.span.start
     changed = f"{text[:start]}{phrase.initials}{'s' if outside else ''}{text[phrase.span.end :]}"

@@ -94,8 +94,8 @@ class Examples(NamedTuple):
     ) -> Prototypes:
         """Those of a release."""
         sources = [self.casi, self.used, self.written]
-        own = build_prototypes(sources, mixture, self.counted, estimates.frequencies)
-        return with_dictionary_spellings(own, dictionary)
+        made = build_prototypes(sources, mixture, self.counted, estimates.frequencies)
+        return with_dictionary_spellings(made, dictionary)
 
     @property
     def counted(self) -> dict[str, list[Row]]:

@@ -174,12 +174,12 @@ def test_scores(model: Any, data: Path, dictionary: Mapping[str, Sequence[str]])
     """On the test sets that are in `data`."""
     files = {split: f"{split}_dev.{'csv' if split == 'casi' else 'json'}" for split in SPLITS}
     there = [split for split in SPLITS if (data / "acronyms" / files[split]).exists()]
-    found = manifest_scores("acronym", model, data, there)
+    measured = manifest_scores("acronym", model, data, there)
     if not (data / "ade").exists():
-        return found
+        return measured
     # Where a text itself defines the acronym, gold is known.
     rows, others = (rows_of_texts(read_texts(data, part), dictionary).defined for part in (True, False))
-    return [*found, _score_on_definitions(model, rows, others)] if rows else found
+    return [*measured, _score_on_definitions(model, rows, others)] if rows else measured
 
 
 def _score_on_definitions(model: Any, rows: Sequence[Row], others: Sequence[Row]) -> Score:

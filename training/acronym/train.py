@@ -60,15 +60,15 @@ class AcronymTrainee(Trainee):
             count = self.network.encoder.count
             features = torch.tensor([f for q in self.questions for f in q.features(count)])
             self.network.head.spread.copy_(features.std(0).clamp(min=1e-3))
-        own = {"params": adapter.trained_parameters(self.network.encoder.model), "lr": settings.lr}
+        layers = {"params": adapter.trained_parameters(self.network.encoder.model), "lr": settings.lr}
         head: dict[str, Any] = {"params": list(self.network.head.parameters())}
         steps = max(1, steps_of(settings.epochs, len(self.rows), BATCH))
         if settings.is_paper:
             # Without the decay of weights it is Adam, and the rate is constant (section 4).
-            self.optimizer = torch.optim.AdamW([own, head], lr=settings.lr, weight_decay=0.0, fused=True)
+            self.optimizer = torch.optim.AdamW([layers, head], lr=settings.lr, weight_decay=0.0, fused=True)
             self.schedule: Any = torch.optim.lr_scheduler.LambdaLR(self.optimizer, lambda step: 1.0)
         else:
-            self.optimizer = torch.optim.AdamW([own, head], lr=HEAD_LR, fused=True)
+            self.optimizer = torch.optim.AdamW([layers, head], lr=HEAD_LR, fused=True)
             self.schedule = warmup_linear(self.optimizer, steps)
 
     def _anchors(self) -> list[MarkedText]:
@@ -82,7 +82,7 @@ class AcronymTrainee(Trainee):
         for row, anchor in zip(self.rows, anchors, strict=True):
             senses.setdefault(sense_of(row), []).append(anchor)
         rng = random.Random(self.settings.seed)
-        drawn = {sense: rng.choice(own) for sense, own in senses.items()}
+        drawn = {sense: rng.choice(of_sense) for sense, of_sense in senses.items()}
         return [drawn[sense_of(row)] for row in self.rows]
 
     def modules(self) -> Sequence[nn.Module]:

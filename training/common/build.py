@@ -82,7 +82,7 @@ def _draft(
 def code_commit() -> str:
     """The commit of the code, with `+` when files differ from it; `unknown` outside a checkout."""
     try:
-        found = subprocess.run(
+        described = subprocess.run(
             ["git", "describe", "--always", "--dirty=+", "--abbrev=12"],
             cwd=Path(__file__).parent,
             capture_output=True,
@@ -92,4 +92,4 @@ def code_commit() -> str:
         )
     except (OSError, subprocess.SubprocessError):
         return "unknown"
-    return found.stdout.strip()
+    return described.stdout.strip()

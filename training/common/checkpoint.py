@@ -41,10 +41,10 @@ def digest_of(data: Iterable[object]) -> str:
     """SHA-256 of plain values, to be one of the settings: a run does not resume over other data, and its
     release states what it was trained on.
     """
-    found = hashlib.sha256()
-    for one in data:
-        found.update(f"{one!r}\n".encode())
-    return found.hexdigest()
+    digest = hashlib.sha256()
+    for value in data:
+        digest.update(f"{value!r}\n".encode())
+    return digest.hexdigest()
 
 
 class Checkpoint:

@@ -42,8 +42,8 @@ def in_form(path: Path) -> Iterator[None]:
     except CorpusError:
         raise
     except (ValueError, LookupError, TypeError, AttributeError, csv.Error) as error:
-        found = f"{type(error).__name__}: {error}"
-        raise CorpusError(f"{path} is not in the form of its corpus: {found}") from error
+        reason = f"{type(error).__name__}: {error}"
+        raise CorpusError(f"{path} is not in the form of its corpus: {reason}") from error
 
 
 @dataclass(frozen=True, slots=True)

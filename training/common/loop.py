@@ -146,9 +146,9 @@ class Trainee(ABC):
             batches, f"epoch {number}", console=console, transient=True, disable=not console.is_terminal
         )
         for batch in shown:
-            found = loss_of(batch)
-            losses = found if isinstance(found, dict) else {"loss": found}
-            total = found if isinstance(found, Tensor) else torch.stack(list(losses.values())).sum()
+            returned = loss_of(batch)
+            losses = returned if isinstance(returned, dict) else {"loss": returned}
+            total = returned if isinstance(returned, Tensor) else torch.stack(list(losses.values())).sum()
             self.optimizer.zero_grad()
             total.backward()  # type: ignore[no-untyped-call]
             nn.utils.clip_grad_norm_(parameters, MAX_GRADIENT_NORM)

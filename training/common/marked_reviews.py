@@ -81,7 +81,7 @@ def read_marked(part: Part, data: Path, folder: Path = FOLDER) -> list[MarkedRev
     unknown review, another text, a span outside of it, an overlap or an unknown label.
     """
     corpus, path = _corpus(data / REVIEWS), folder / f"{part}.jsonl"
-    found, seen = [], set()
+    reviews, seen = [], set()
     for number, line in json_lines(path):
         try:
             review = _joined(json.loads(line), corpus)
@@ -90,8 +90,8 @@ def read_marked(part: Part, data: Path, folder: Path = FOLDER) -> list[MarkedRev
         if (review.id, review.field) in seen:
             raise CorpusError(f"{path}, line {number}: {review.id}/{review.field} is there twice")
         seen.add((review.id, review.field))
-        found.append(review)
-    return found
+        reviews.append(review)
+    return reviews
 
 
 def _reason(error: Exception) -> str:
@@ -113,7 +113,7 @@ def _joined(row: dict[str, Any], corpus: dict[str, dict[str, Any]]) -> MarkedRev
     if digest(text) != row["digest"]:
         raise ValueError(f"the text {id_}/{field} of the corpus is another one than the marks were made for")
     marks = tuple(sorted(_marks(row["marks"], text), key=lambda m: m.start))
-    if any(one.end > other.start for one, other in pairwise(marks)):
+    if any(left.end > right.start for left, right in pairwise(marks)):
         raise ValueError(f"marks of {id_}/{field} overlap")
     return MarkedReview(id_, field, text, review["drug"] or "", review["condition"] or "", marks)
 

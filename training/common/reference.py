@@ -62,7 +62,7 @@ def scores(task: str, model: Any, texts: Sequence[str]) -> list[list[float]]:
         answers = [tagged.mentions for tagged in answers]
     if task == "summarization":
         answers = [[question] for question in answers]
-    return [[found.score for found in answer] for answer in answers]
+    return [[item.score for item in answer] for answer in answers]
 
 
 def _scores_of_codes(model: Any, texts: Sequence[str]) -> list[list[float]]:

@@ -88,12 +88,12 @@ def read_casi(path: Path) -> list[Row]:
         return _casi(list(csv.DictReader(file)))
 
 
-def _casi(found: Sequence[Mapping[str, str]]) -> list[Row]:
+def _casi(entries: Sequence[Mapping[str, str]]) -> list[Row]:
     senses: dict[str, set[str]] = {}
-    for row in found:
+    for row in entries:
         senses.setdefault(row["acronym_"], set()).add(row["expansion"])
     rows = []
-    for row in found:
+    for row in entries:
         at = locate(row["text"], row["acronym_"])
         if at is not None:
             rows.append(Row(row["text"], at, tuple(sorted(senses[row["acronym_"]])), row["expansion"]))
@@ -162,9 +162,9 @@ def locate(text: str, short_form: str) -> Span | None:
         literal,
     )
     for pattern in patterns:
-        found = re.search(pattern, text)
-        if found:
-            return Span(*found.span())
+        match = re.search(pattern, text)
+        if match:
+            return Span(*match.span())
     return None
 
 
@@ -198,14 +198,14 @@ def choices(model: Any, rows: Sequence[Row]) -> list[str]:
 def answers(model: Any, rows: Sequence[Row]) -> list[Answer]:
     """The model's answer to each row. Rows of similar length share a batch; equal rows are computed once."""
     unique = sorted({(r.text, r.span, r.senses) for r in rows}, key=lambda q: (len(q[0]), q[0], q[1].start))
-    found: dict[tuple[str, Span, tuple[str, ...]], Answer] = {}
+    by_question: dict[tuple[str, Span, tuple[str, ...]], Answer] = {}
     for start in range(0, len(unique), BATCH):
         part = unique[start : start + BATCH]
         for question, scores in zip(part, model.choose_many(part), strict=True):
             order = sorted(range(len(scores)), key=scores.__getitem__, reverse=True)
             margin = scores[order[0]] - scores[order[1]] if len(order) > 1 else 1.0
-            found[question] = Answer(question[2][order[0]], margin)
-    return [found[r.text, r.span, r.senses] for r in rows]
+            by_question[question] = Answer(question[2][order[0]], margin)
+    return [by_question[r.text, r.span, r.senses] for r in rows]
 
 
 def majority(rows: Sequence[Row]) -> dict[str, str]:
@@ -218,8 +218,8 @@ def majority(rows: Sequence[Row]) -> dict[str, str]:
 
 def scores(rows: Sequence[Row], chosen: Sequence[str]) -> dict[str, float]:
     """All scores of chosen senses."""
-    found = counts(rows, chosen)
-    return {measure.name: measure.of(found) for measure in MEASURES}
+    table = counts(rows, chosen)
+    return {measure.name: measure.of(table) for measure in MEASURES}
 
 
 def counts(rows: Sequence[Row], chosen: Sequence[str], margins: Sequence[float] = ()) -> Counts:
@@ -236,11 +236,11 @@ def counts(rows: Sequence[Row], chosen: Sequence[str], margins: Sequence[float] 
     )
 
 
-def _shared_task_f1(found: Counts) -> Counts:
+def _shared_task_f1(table: Counts) -> Counts:
     """(rows, columns) to (1,): the F1 of macro precision and macro recall over the gold senses. A gold sense
     that is never chosen has precision 1, as in the shared task's scorer.
     """
-    gold, chosen = (found[:, column].astype(np.intp) for column in (_GOLD, _CHOSEN))
+    gold, chosen = (table[:, column].astype(np.intp) for column in (_GOLD, _CHOSEN))
     size = int(max(gold.max(), chosen.max())) + 1
     expected, chosen_counts = np.bincount(gold, minlength=size), np.bincount(chosen, minlength=size)
     right = np.bincount(gold[gold == chosen], minlength=size)

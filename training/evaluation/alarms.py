@@ -81,22 +81,22 @@ def alarm_curve(model: NerModel, posts: Sequence[Post]) -> dict[str, Any]:
     """The scores of DEFINITIONS: AUC, the shares at each threshold, and the baseline. A tagger without an
     event head has no AUC and only the shares at threshold 0.
     """
-    texts, own = [p.text for p in posts], [p.own_event for p in posts]
+    texts, has_event = [p.text for p in posts], [p.own_event for p in posts]
     reading = model.read(texts)
     thresholds = THRESHOLDS if model.event_head else THRESHOLDS[:1]
-    rows = [_row(t, posts, found) for t, found in _alarms_by_threshold(model, reading, thresholds)]
+    rows = [_row(t, posts, spans) for t, spans in _alarms_by_threshold(model, reading, thresholds)]
     named = [alarms(text, named_terms(text)) for text in texts]
     baseline = _row(0.0, posts, named)
     result: dict[str, Any] = {
-        "posts": len(posts), "own_event": sum(own), "curve": rows, "baseline": baseline,
+        "posts": len(posts), "own_event": sum(has_event), "curve": rows, "baseline": baseline,
     }  # fmt: skip
-    if model.event_head and len(set(own)) > 1:
+    if model.event_head and len(set(has_event)) > 1:
         from sklearn.metrics import (  # type: ignore[import-untyped]  # noqa: PLC0415  two seconds to import
             roc_auc_score,
         )
 
         probabilities = [max(events, default=0.0) for events in reading.events()]
-        result["auc"] = round(float(roc_auc_score(own, probabilities)), 4)
+        result["auc"] = round(float(roc_auc_score(has_event, probabilities)), 4)
     return result
 
 
@@ -105,27 +105,27 @@ def event_scores(model: NerModel, posts: Sequence[Post]) -> dict[str, dict[str, 
     the baseline.
     """
     texts = [p.text for p in posts]
-    found = {"tagger": model.predict(texts), "baseline": [named_terms(t) for t in texts]}
+    by_method = {"tagger": model.predict(texts), "baseline": [named_terms(t) for t in texts]}
     return {
-        name: event_row(posts, [alarms(text, own) for text, own in zip(texts, mentions, strict=True)])
-        for name, mentions in found.items()
+        name: event_row(posts, [alarms(text, tagged) for text, tagged in zip(texts, mentions, strict=True)])
+        for name, mentions in by_method.items()
     }
 
 
-def event_row(posts: Sequence[Post], found: Sequence[Sequence[tuple[int, int]]]) -> dict[str, float]:
+def event_row(posts: Sequence[Post], alarmed: Sequence[Sequence[tuple[int, int]]]) -> dict[str, float]:
     """Precision and recall of the spans of each post, F1 of posts, and the share of posts with an event that
     have a right one (`hit`) and of those without that have any (`false`).
     """
-    pairs = list(zip(posts, found, strict=True))
+    pairs = list(zip(posts, alarmed, strict=True))
     right = sum(overlaps(span, post.events) for post, spans in pairs for span in spans)
     covered = sum(overlaps(event, spans) for post, spans in pairs for event in post.events)
     both = sum(post.own_event and bool(spans) for post, spans in pairs)
     either = sum(post.own_event + bool(spans) for post, spans in pairs)
     return {
-        "precision": round(right / max(1, sum(map(len, found))), 4),
+        "precision": round(right / max(1, sum(map(len, alarmed))), 4),
         "recall": round(covered / max(1, sum(len(p.events) for p in posts)), 4),
         "f1": round(2 * both / max(1, either), 4),
-    } | {name: value for name, value in _row(0.0, posts, found).items() if name in ("hit", "false")}
+    } | {name: value for name, value in _row(0.0, posts, alarmed).items() if name in ("hit", "false")}
 
 
 def _alarms_by_threshold(
@@ -133,25 +133,29 @@ def _alarms_by_threshold(
 ) -> Iterator[tuple[float, list[list[tuple[int, int]]]]]:
     """Each of the rising thresholds with the alarms of each text, as the stage gives them with it."""
     events = reading.events()
-    found: list[list[tuple[int, int]]] = [[] for _ in reading.texts]
+    by_text: list[list[tuple[int, int]]] = [[] for _ in reading.texts]
     for last, threshold in pairwise((-1.0, *thresholds)):
         # The mentions of the others are the same as with the threshold before.
-        changed = {i for i, own in enumerate(events) if last < 0 or any(last <= e < threshold for e in own)}
+        changed = {
+            i
+            for i, probabilities in enumerate(events)
+            if last < 0 or any(last <= e < threshold for e in probabilities)
+        }
         all_mentions = model.mentions_of(reading.of(changed), threshold)
         for i in changed:
-            found[i] = alarms(reading.texts[i], all_mentions[i])
-        yield threshold, list(found)
+            by_text[i] = alarms(reading.texts[i], all_mentions[i])
+        yield threshold, list(by_text)
 
 
 def _row(
-    threshold: float, posts: Sequence[Post], found: Sequence[Sequence[tuple[int, int]]]
+    threshold: float, posts: Sequence[Post], alarmed: Sequence[Sequence[tuple[int, int]]]
 ) -> dict[str, float]:
     counts = {"alarmed": 0, "hit": 0, "false": 0}
-    for post, spans in zip(posts, found, strict=True):
+    for post, spans in zip(posts, alarmed, strict=True):
         if not spans:
             continue
         counts["alarmed" if post.own_event else "false"] += 1
         counts["hit"] += post.own_event and any(overlaps(span, post.events) for span in spans)
-    own = sum(p.own_event for p in posts)
-    of = {"alarmed": own, "hit": own, "false": len(posts) - own}
+    with_event = sum(p.own_event for p in posts)
+    of = {"alarmed": with_event, "hit": with_event, "false": len(posts) - with_event}
     return {"threshold": threshold} | {name: round(n / max(1, of[name]), 4) for name, n in counts.items()}

@@ -135,11 +135,11 @@ def compare(candidate: Evaluation, live: Evaluation) -> Comparison:
     the same records.
     """
     for name in ("task", "data", "split", "records"):
-        one, other = getattr(candidate, name), getattr(live, name)
-        if one != other:
-            raise EvaluationError(f"two evaluations of different {name}: {one} and {other}")
+        new, old = getattr(candidate, name), getattr(live, name)
+        if new != old:
+            raise EvaluationError(f"two evaluations of different {name}: {new} and {old}")
     (measure,) = (m for m in live.measures if m.name == PRIMARY[live.task])
-    found = paired_bootstrap(candidate.counts, live.counts, [measure])[measure.name]
+    difference = paired_bootstrap(candidate.counts, live.counts, [measure])[measure.name]
     part = live.part(measure.name)
     return Comparison(
         score=measure.name,
@@ -149,9 +149,9 @@ def compare(candidate: Evaluation, live: Evaluation) -> Comparison:
         records=part.records,
         candidate=candidate.scores[measure.name],
         live=live.scores[measure.name],
-        difference=found.difference,
-        low=found.low,
-        high=found.high,
+        difference=difference.difference,
+        low=difference.low,
+        high=difference.high,
     )
 
 

@@ -59,7 +59,7 @@ def measure(model: Any, corpus: Corpus) -> Result:
     """Evaluates the mentions that `model.predict` gives."""
     texts, gold = [t.text for t in corpus.records], gold_spans(corpus.records)
     started = time.perf_counter()
-    found = model.predict(texts)
+    mentions = model.predict(texts)
     seconds = time.perf_counter() - started
     names = ", ".join(corpus.labels)
     strict = (
@@ -72,7 +72,7 @@ def measure(model: Any, corpus: Corpus) -> Result:
         micro_f1("ade_strict_micro_f1", f"{strict}; F1 over ADE", [3 * corpus.labels.index(ADE)]),
     )
     return Result(
-        span_counts(mention_spans(found), gold, corpus.labels),
+        span_counts(mention_spans(mentions), gold, corpus.labels),
         span_counts(DictionaryTagger(corpus.training).predict(texts), gold, corpus.labels),
         measures,
         {m.name: DICTIONARY for m in measures},

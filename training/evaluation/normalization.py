@@ -79,10 +79,10 @@ def measure(model: Any, corpus: Corpus | removed_terms.Removed) -> Result:
         return end_to_end.measure(model, corpus.data, corpus.records)
     queries = [query(g) for g in corpus.records]
     started = time.perf_counter()
-    found = model.predict(queries)
+    codings = model.predict(queries)
     seconds = time.perf_counter() - started
     by_term, trained = pts_by_term(model.terms), _trained(corpus, model.terms)
-    counts = _counts(corpus.records, found, by_term, trained)
+    counts = _counts(corpus.records, codings, by_term, trained)
     bare = _counts(
         corpus.records, model.mention_only().predict([without_context(q) for q in queries]), by_term, trained
     )
@@ -112,10 +112,10 @@ def _trained(corpus: Corpus, terms: Sequence[Term]) -> set[str]:
 
 
 def _counts(
-    golds: Sequence[GoldCoding], found: Sequence[Coding], by_term: dict[str, set[str]], trained: set[str]
+    golds: Sequence[GoldCoding], codings: Sequence[Coding], by_term: dict[str, set[str]], trained: set[str]
 ) -> Counts:
     counts = np.zeros((len(golds), _COLUMNS))
-    for row, gold, coding in zip(counts, golds, found, strict=True):
+    for row, gold, coding in zip(counts, golds, codings, strict=True):
         right = right_terms(gold, by_term)
         pts = [c.pt for c in coding.candidates]
         for column, k in ((_BEST, 1), (_FIVE, 5), (_TEN, 10)):

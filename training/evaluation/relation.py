@@ -45,9 +45,9 @@ _ONE_TYPE = "macro F1 over the types of relation, of which the corpus has one, s
 
 
 def _corpus_f1(sums: Counts) -> Counts:
-    right, found, gold = sums[:, _STRICT:_AUTHORS].T
+    right, predicted, gold = sums[:, _STRICT:_AUTHORS].T
     false = PROPORTION * sums[:, _POSITIVE] * divide_or_zero(sums[:, _FALSE], sums[:, _NEGATIVE])
-    return f1_of(right, found + false, gold)
+    return f1_of(right, predicted + false, gold)
 
 
 MEASURES = (
@@ -173,7 +173,7 @@ def measure(model: Any, corpus: Corpus) -> Result:
     """Evaluates a model with `predict`, and `relate` for the relations among given mentions."""
     texts = [t.text for t in corpus.test]
     started = time.perf_counter()
-    found = model.predict(texts)
+    tagged = model.predict(texts)
     false = model.predict([t.text for t in corpus.negatives])
     seconds = time.perf_counter() - started
     given = model.relate(texts, [gold_mentions(t) for t in corpus.test])
@@ -184,17 +184,17 @@ def measure(model: Any, corpus: Corpus) -> Result:
     return Result(
         _counts(
             corpus,
-            mention_spans(f.mentions for f in found),
+            mention_spans(f.mentions for f in tagged),
             [
                 (relations(f), given_relations(t, g))
-                for f, t, g in zip(found, corpus.test, given, strict=True)
+                for f, t, g in zip(tagged, corpus.test, given, strict=True)
             ],
             [(len(relations(a)), effects(mention_spans([a.mentions])[0])) for a in false],
         ),
         _counts(
             corpus,
             dictionary.predict(texts),
-            [(pairs(f), every_pair(t)) for f, t in zip(found, corpus.test, strict=True)],
+            [(pairs(f), every_pair(t)) for f, t in zip(tagged, corpus.test, strict=True)],
             [
                 (len(pairs(a)), effects(d))
                 for a, d in zip(false, dictionary.predict(t.text for t in corpus.negatives), strict=True)
@@ -212,14 +212,14 @@ def gold_mentions(text: GoldText) -> list[Mention]:
     return [Mention(m.start, m.end, text.text[m.start : m.end], m.label, 1.0) for m in text.mentions]
 
 
-def relations(found: TaggedText) -> Linked:
+def relations(tagged: TaggedText) -> Linked:
     """The relations of a text as pairs of spans, drug first."""
-    return {(span_of(found.mentions[r.head]), span_of(found.mentions[r.tail])) for r in found.relations}
+    return {(span_of(tagged.mentions[r.head]), span_of(tagged.mentions[r.tail])) for r in tagged.relations}
 
 
-def pairs(found: TaggedText) -> Linked:
+def pairs(tagged: TaggedText) -> Linked:
     """Every drug with every effect of a text as pairs of spans."""
-    return _product(found.mentions)
+    return _product(tagged.mentions)
 
 
 def given_relations(text: GoldText, given: Sequence[Any]) -> Linked:

@@ -103,8 +103,10 @@ class PairSpace(UpperSpace):
     def loss(self, batch: Sequence[Example], generator: torch.Generator) -> Tensor:
         """Eq. 5, and the contrast of pairs."""
         states = self.states(batch)
-        own = [candidates(e, HARD, generator) + first for e, first in zip(batch, offsets(batch), strict=True)]
-        places, loss = torch.cat(own), 0 * states.sum()
+        chosen = [
+            candidates(e, HARD, generator) + first for e, first in zip(batch, offsets(batch), strict=True)
+        ]
+        places, loss = torch.cat(chosen), 0 * states.sum()
         if len(places):
             text = states[places[:, 0].to(self.device)].flatten(-2)
             loss = loss + graph_contrast(text, self.graph(self.nodes(batch)[places].to(self.device)))
@@ -139,10 +141,10 @@ def candidates(example: Example, negatives: int, generator: torch.Generator) -> 
     pairs, number = torch.from_numpy(example.pairs), torch.arange(len(example.pairs))
     wrong = torch.from_numpy(example.wrong).unsqueeze(1).repeat(1, len(pairs), 1)
     wrong[0, number, pairs[:, 1]] = wrong[1, number, pairs[:, 0]] = False
-    kept, half = wrong.any(2).all(0), 1 + negatives // 2
-    chosen = pairs[kept].unsqueeze(1).repeat(1, 1 + negatives, 1)
-    chosen[:, 1:half, 1] = wrong_words(wrong[1, kept], half - 1, generator)
-    chosen[:, half:, 0] = wrong_words(wrong[0, kept], 1 + negatives - half, generator)
+    possible, half = wrong.any(2).all(0), 1 + negatives // 2
+    chosen = pairs[possible].unsqueeze(1).repeat(1, 1 + negatives, 1)
+    chosen[:, 1:half, 1] = wrong_words(wrong[1, possible], half - 1, generator)
+    chosen[:, half:, 0] = wrong_words(wrong[0, possible], 1 + negatives - half, generator)
     return chosen
 
 

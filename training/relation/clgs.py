@@ -76,8 +76,8 @@ def graph_of(e: Example, negatives: int, generator: torch.Generator) -> tuple[Te
     n, first, half = len(drugs) + len(effects), len(drugs), 1 + negatives // 2
     nodes, edges = torch.tensor([drugs + effects]).repeat(1 + negatives, 1), torch.zeros((n, n))
     for d, f in e.pairs.tolist():
-        one, other = drugs.index(d), first + effects.index(f)
-        edges[one, other] = edges[other, one] = 1
+        row, column = drugs.index(d), first + effects.index(f)
+        edges[row, column] = edges[column, row] = 1
     drug, effect = torch.from_numpy(e.wrong)
     nodes[1:half, first:] = wrong_words(effect.repeat(n - first, 1), half - 1, generator).T
     nodes[half:, :first] = wrong_words(drug.repeat(first, 1), 1 + negatives - half, generator).T

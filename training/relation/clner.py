@@ -65,9 +65,9 @@ class EntitySpace(Space):
         if self.heads is None:
             return loss
         head, event = self.heads
-        own = torch.split(whole, [len(e.tags) for e in batch])
-        inside = pad_sequence([whole.new_ones(len(rows)) for rows in own], batch_first=True) > 0
-        logits = event(pad_sequence(list(own), batch_first=True), inside)
+        by_sentence = torch.split(whole, [len(e.tags) for e in batch])
+        inside = pad_sequence([whole.new_ones(len(rows)) for rows in by_sentence], batch_first=True) > 0
+        logits = event(pad_sequence(list(by_sentence), batch_first=True), inside)
         events = torch.tensor([float(has_effect(e.gold)) for e in batch], device=self.device)
         loss = loss + EVENT * binary_cross_entropy_with_logits(logits, events)
         return loss + cross_entropy(head(states), tags)
@@ -76,8 +76,8 @@ class EntitySpace(Space):
         """(words, width), sentence after sentence."""
         states = torch.cat(self.read(self.encoder, data))
         with torch.inference_mode():
-            found: Floats = self.dense(states.to(self.device)).cpu().numpy()
-        return found
+            projected: Floats = self.dense(states.to(self.device)).cpu().numpy()
+        return projected
 
     def scores(self) -> dict[str, float]:
         """Strict F1 of the mentions by seven neighbours, each word by itself."""

@@ -158,13 +158,13 @@ def _within(spans: Sequence[Span], start: int, end: int) -> NDArray[np.bool_]:
 
 def mentions_of(tags: Numbers, data: Sequence[Example]) -> list[list[tuple[int, int, str]]]:
     """The mentions of each sentence as spans, from the tags of the words of all sentences in turn."""
-    found, at = [], 0
+    by_sentence, at = [], 0
     for example in data:
-        own = [TAGS[t] for t in tags[at : at + len(example.tags)]]
-        at += len(own)
+        names = [TAGS[t] for t in tags[at : at + len(example.tags)]]
+        at += len(names)
         spans = words(example.gold.text)
-        found.append([(spans[a].start, spans[b - 1].end, label) for label, a, b in spans_of(own)])
-    return found
+        by_sentence.append([(spans[a].start, spans[b - 1].end, label) for label, a, b in spans_of(names)])
+    return by_sentence
 
 
 def pair_places(data: Sequence[Example]) -> tuple[Numbers, NDArray[np.bool_]]:

@@ -120,24 +120,24 @@ def balanced_samples(tags: Tensor, samples: int, generator: torch.Generator) -> 
     """
     tags = tags.cpu()
     n = len(tags)
-    kinds, own, counts = torch.unique(tags, return_inverse=True, return_counts=True)
+    kinds, kind_of, counts = torch.unique(tags, return_inverse=True, return_counts=True)
     quota = torch.zeros((len(kinds), len(kinds)), dtype=torch.long)
     for k, count in enumerate(counts.tolist()):
         positives = min(samples // 4, count - 1)
-        others = torch.arange(len(kinds)) != k
-        quota[k, others] = torch.tensor(
-            even_share(counts[others].tolist(), samples - positives), dtype=torch.long
+        rest = torch.arange(len(kinds)) != k
+        quota[k, rest] = torch.tensor(
+            even_share(counts[rest].tolist(), samples - positives), dtype=torch.long
         )
         quota[k, k] = positives
     chosen = torch.zeros((n, n), dtype=torch.bool)
     for j in range(len(kinds)):
-        columns = (own == j).nonzero().squeeze(1)
+        columns = (kind_of == j).nonzero().squeeze(1)
         keys = torch.rand((n, len(columns)), generator=generator)
         # The word itself is ranked last, beyond every quota.
         keys[columns, torch.arange(len(columns))] = 2
         rank = keys.argsort(1).argsort(1)
-        chosen[:, columns] = rank < quota[own, j].unsqueeze(1)
-    return chosen & (own.unsqueeze(0) == own.unsqueeze(1)), chosen
+        chosen[:, columns] = rank < quota[kind_of, j].unsqueeze(1)
+    return chosen & (kind_of.unsqueeze(0) == kind_of.unsqueeze(1)), chosen
 
 
 def word_contrast(

@@ -77,10 +77,10 @@ class ValidationPairs(NamedTuple):
 
 def nearest(queries: Floats, support: Floats, k: int) -> Numbers:
     """Rows (queries, k) of the k nearest of (rows, d), by cosine, to each of (queries, d), nearest first."""
-    ours, theirs = torch.from_numpy(unit(queries)), torch.from_numpy(unit(support))
-    k = min(k, len(theirs))
-    found = [(part @ theirs.T).topk(k, dim=1).indices for part in torch.split(ours, _CHUNK)]
-    return torch.cat(found).numpy()
+    asked, known = torch.from_numpy(unit(queries)), torch.from_numpy(unit(support))
+    k = min(k, len(known))
+    rows = [(part @ known.T).topk(k, dim=1).indices for part in torch.split(asked, _CHUNK)]
+    return torch.cat(rows).numpy()
 
 
 def voted(support: Floats, tags: Numbers, queries: Floats, k: int) -> Floats:
@@ -177,11 +177,11 @@ def condensed(x: Floats, y: Numbers, size: int, k: int, rng: np.random.Generator
     # The nearest neighbour of a word is the word itself.
     shares = votes(y[nearest(x, x, k + 1)[:, 1:]], len(TAGS))
     agreed = np.flatnonzero(shares.argmax(1) == y)
-    kept = []
+    chosen = []
     for tag in np.unique(y[agreed]):
-        own = agreed[y[agreed] == tag]
-        kept.append(rng.permutation(own)[: max(1, size * len(own) // len(agreed))])
-    return np.sort(np.concatenate(kept))
+        of_tag = agreed[y[agreed] == tag]
+        chosen.append(rng.permutation(of_tag)[: max(1, size * len(of_tag) // len(agreed))])
+    return np.sort(np.concatenate(chosen))
 
 
 def transitions_of(data: Sequence[Example]) -> Floats:

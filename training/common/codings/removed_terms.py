@@ -41,15 +41,17 @@ def draws(
     """`n` draws from a half. `by_term`: lowest-level term in lower case to its preferred terms; mentions
     without a right term in it, or with one of the other half, are left out.
     """
-    own = sorted({pt for pts in by_term.values() for pt in pts if half_of(pt) == half})
+    of_half = sorted({pt for pts in by_term.values() for pt in pts if half_of(pt) == half})
     rows = [(g, frozenset(right_terms(g, by_term))) for g in golds]
     rows = [(g, right) for g, right in rows if right and all(half_of(pt) == half for pt in right)]
     for number in range(n):
-        removed = frozenset(random.Random(f"{seed} {half} {number}").sample(own, round(SHARE * len(own))))
-        kept = [(g, right) for g, right in rows if right <= removed or not right & removed]
+        removed = frozenset(
+            random.Random(f"{seed} {half} {number}").sample(of_half, round(SHARE * len(of_half)))
+        )
+        clear = [(g, right) for g, right in rows if right <= removed or not right & removed]
         yield Draw(
             removed,
-            [g for g, _ in kept],
-            [right for _, right in kept],
-            [right <= removed for _, right in kept],
+            [g for g, _ in clear],
+            [right for _, right in clear],
+            [right <= removed for _, right in clear],
         )

@@ -39,10 +39,10 @@ def mention_key(mention: str) -> str:
 
 def pts_by_term(terms: Sequence[Term]) -> dict[str, set[str]]:
     """Lowest-level term in lower case to its preferred terms."""
-    found: dict[str, set[str]] = {}
+    by_name: dict[str, set[str]] = {}
     for term in terms:
-        found.setdefault(term.llt.lower(), set()).add(term.pt)
-    return found
+        by_name.setdefault(term.llt.lower(), set()).add(term.pt)
+    return by_name
 
 
 @cache
@@ -109,8 +109,8 @@ def query(gold: GoldCoding) -> Query:
     mention = gold.mention.strip()
     written = r"\s+".join(map(re.escape, mention.split()))
     for pattern in (rf"(?<!\w){written}(?!\w)", written):
-        if mention and (found := re.search(pattern, gold.sentence, re.IGNORECASE)):
-            return Query(gold.sentence, found.start(), found.end(), found.group())
+        if mention and (place := re.search(pattern, gold.sentence, re.IGNORECASE)):
+            return Query(gold.sentence, place.start(), place.end(), place.group())
     return Query(gold.mention, 0, len(gold.mention), gold.mention)
 
 

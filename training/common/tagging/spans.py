@@ -22,7 +22,7 @@ class Mentioned(Protocol):
 
 def mention_spans(mentions: Iterable[Iterable[Mentioned]]) -> list[list[tuple[int, int, str]]]:
     """The mentions of each text as (start, end, label)."""
-    return [[(m.start, m.end, m.label) for m in found] for found in mentions]
+    return [[(m.start, m.end, m.label) for m in of_text] for of_text in mentions]
 
 
 def gold_spans(texts: Iterable[GoldText]) -> list[list[tuple[int, int, str]]]:
@@ -52,14 +52,14 @@ class DictionaryTagger:
         starts = [0]
         for token in tokens:
             starts.append(starts[-1] + len(token) + 1)
-        found, i = [], 0
+        tagged, i = [], 0
         while i < len(tokens):
             for n in range(min(self._longest, len(tokens) - i), 0, -1):
                 label = self._label.get(tuple(t.lower() for t in tokens[i : i + n]))
                 if label is not None:
-                    found.append((starts[i], starts[i + n] - 1, label))
+                    tagged.append((starts[i], starts[i + n] - 1, label))
                     i += n
                     break
             else:
                 i += 1
-        return found
+        return tagged

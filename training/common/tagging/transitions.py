@@ -25,14 +25,14 @@ def transitions_of(pairs: NDArray[np.int64], tags: Sequence[str], weight: float 
     counts = np.array([[float(may_follow(tag, before)) for tag in tags] for before in (*tags, OUTSIDE)])
     np.add.at(counts, tuple(pairs), 1)
     shares = counts / counts.sum(1, keepdims=True)
-    found = np.full(shares.shape, NEVER, np.float32)
-    found[shares > 0] = weight * np.log(shares[shares > 0])
-    return found
+    logs = np.full(shares.shape, NEVER, np.float32)
+    logs[shares > 0] = weight * np.log(shares[shares > 0])
+    return logs
 
 
 def pairs_of(sequences: Sequence[Sequence[int]], n_tags: int) -> NDArray[np.int64]:
     """(2, n): the neighbouring tag numbers of each sequence, the first one after `n_tags`."""
-    pairs = [(a, b) for own in sequences for a, b in zip([n_tags, *own], own, strict=False)]
+    pairs = [(a, b) for sequence in sequences for a, b in zip([n_tags, *sequence], sequence, strict=False)]
     return np.array(pairs, np.int64).reshape(-1, 2).T
 
 

@@ -51,9 +51,9 @@ def read(data: Path, test: Sequence[GoldCoding]) -> list[Sentence]:
 def measure(model: Any, data: str, sentences: Sequence[Sentence], tagger: Any = None) -> Result:
     """Evaluates tagger and coder together. `tagger`: by default the bundled one."""
     started = time.perf_counter()
-    found = (tagger or bundled_tagger()).predict([s.text for s in sentences])
-    effects = [[m for m in mentions if m.label == ADE] for mentions in found]
-    rows = [(i, m) for i, own in enumerate(effects) for m in own]
+    tagged = (tagger or bundled_tagger()).predict([s.text for s in sentences])
+    effects = [[m for m in mentions if m.label == ADE] for mentions in tagged]
+    rows = [(i, m) for i, of_sentence in enumerate(effects) for m in of_sentence]
     queries = [Query(sentences[i].text, m.start, m.end, m.text) for i, m in rows]
     places = [i for i, _ in rows]
     codings = model.predict(queries)
@@ -87,16 +87,16 @@ def bundled_tagger() -> Any:
 
 
 def _by_place(places: Sequence[int], codings: Sequence[Coding], n: int) -> list[set[str]]:
-    found: list[set[str]] = [set() for _ in range(n)]
+    by_sentence: list[set[str]] = [set() for _ in range(n)]
     for i, coding in zip(places, codings, strict=True):
         if not coding.nil and coding.candidates:
-            found[i].add(coding.candidates[0].pt)
-    return found
+            by_sentence[i].add(coding.candidates[0].pt)
+    return by_sentence
 
 
-def _counts(sentences: Sequence[Sentence], found: Sequence[set[str]], by_term: dict[str, set[str]]) -> Counts:
+def _counts(sentences: Sequence[Sentence], coded: Sequence[set[str]], by_term: dict[str, set[str]]) -> Counts:
     counts = np.zeros((len(sentences), 3))
-    for row, sentence, pts in zip(counts, sentences, found, strict=True):
+    for row, sentence, pts in zip(counts, sentences, coded, strict=True):
         gold = {frozenset(right_terms(g, by_term) or g.terms) for g in sentence.golds}
         row[:] = matched_terms(gold, pts), len(pts), len(gold)
     return counts

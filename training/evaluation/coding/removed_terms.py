@@ -41,8 +41,8 @@ def read(data: Path, limit: int) -> Removed:
     """Mentions that no release is trained on, at most `limit` of each source if it is not 0."""
     golds = list(read_psytar_codes(data / "psytar/normalization.csv"))
     test = heldout_split(golds, split_groups()).test
-    sources = [list(dict.fromkeys(own))[: limit or None] for own in (test, phrases("held_out"))]
-    return Removed(DATA, [g for own in sources for g in own], len(sources[0]))
+    sources = [list(dict.fromkeys(mentions))[: limit or None] for mentions in (test, phrases("held_out"))]
+    return Removed(DATA, [g for mentions in sources for g in mentions], len(sources[0]))
 
 
 def measure(model: Any, corpus: Removed) -> Result:
@@ -53,11 +53,11 @@ def measure(model: Any, corpus: Removed) -> Result:
     seconds = 0.0
     for draw in draws(corpus.records, by_term, "test", DRAWS, seed=1):
         started = time.perf_counter()
-        found = model.without(draw.removed).predict([query(g) for g in draw.mentions])
+        codings = model.without(draw.removed).predict([query(g) for g in draw.mentions])
         seconds += time.perf_counter() - started
         rows = [places[g] for g in draw.mentions]
-        for table, nil in ((counts, [c.nil for c in found]), (baseline, _below(found, model.nil_below))):
-            _add(table, rows, draw, found, nil)
+        for table, nil in ((counts, [c.nil for c in codings]), (baseline, _below(codings, model.nil_below))):
+            _add(table, rows, draw, codings, nil)
     for table in (counts, baseline):
         table[: corpus.psytar, _WIDTH : 2 * _WIDTH] = table[: corpus.psytar, :_WIDTH]
         table[corpus.psytar :, 2 * _WIDTH :] = table[corpus.psytar :, :_WIDTH]
@@ -73,14 +73,14 @@ def measure(model: Any, corpus: Removed) -> Result:
     )
 
 
-def _below(found: Sequence[Coding], threshold: float) -> list[bool]:
-    return [not c.candidates or c.candidates[0].score < threshold for c in found]
+def _below(codings: Sequence[Coding], threshold: float) -> list[bool]:
+    return [not c.candidates or c.candidates[0].score < threshold for c in codings]
 
 
 def _add(
-    table: Counts, rows: Sequence[int], draw: Draw, found: Sequence[Coding], nil: Sequence[bool]
+    table: Counts, rows: Sequence[int], draw: Draw, codings: Sequence[Coding], nil: Sequence[bool]
 ) -> None:
-    for row, coding, right, missing, is_nil in zip(rows, found, draw.right, draw.missing, nil, strict=True):
+    for row, coding, right, missing, is_nil in zip(rows, codings, draw.right, draw.missing, nil, strict=True):
         hit = bool(coding.candidates) and coding.candidates[0].pt in right
         table[row, :_WIDTH] += (
             missing and is_nil, missing,

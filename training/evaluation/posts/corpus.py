@@ -81,21 +81,23 @@ def _marked_post(marked: MarkedText, lexicon: DrugLexicon) -> GoldPost:
             generic = lexicon.generic(words) or generic_of_nickname(words, marked.text) or words.lower()
             for number in m.numbers:
                 names.setdefault(number, set()).update({words.lower(), generic})
-    own = [m for m in marked.marks if m.label in CODED_LABELS and m.flag is None]
+    of_writer = [m for m in marked.marks if m.label in CODED_LABELS and m.flag is None]
     events = tuple(
         GoldEvent(m.start, m.end, (m.term,) if m.term else (), tuple(frozenset(names[n]) for n in m.numbers))
-        for m in own
+        for m in of_writer
     )
-    others = [_BY_FLAG.get(m.flag or "") or _BY_LABEL.get(m.label, "") for m in marked.marks if m not in own]
+    others = [
+        _BY_FLAG.get(m.flag or "") or _BY_LABEL.get(m.label, "") for m in marked.marks if m not in of_writer
+    ]
     return GoldPost(marked.text, events, kind_of(len(events), others))
 
 
 def kind_of(events: int, others: Iterable[str]) -> str:
     """The kind of a post with `events` events of the writer; `others`: kinds of its other marks."""
-    found = [kind for kind in OTHER_KINDS if kind in set(others)]
+    kinds = [kind for kind in OTHER_KINDS if kind in set(others)]
     if not events:
-        return found[0] if found else "plain"
-    return "mixed" if found else OWN_KINDS[events > 1]
+        return kinds[0] if kinds else "plain"
+    return "mixed" if kinds else OWN_KINDS[events > 1]
 
 
 def psytar(data: Path, limit: int = 0) -> Corpus:
@@ -112,8 +114,8 @@ def psytar(data: Path, limit: int = 0) -> Corpus:
     mapped = list(read_psytar_codes(data / "psytar/normalization.csv"))
     test = set(heldout_split(mapped, split_groups()).test)
     posts = [_sentence(t, codes.get(_key(t.text), ()), test, lexicon) for t in texts]
-    own = [p for p in posts if p.events]
-    share = sum(p.weight for p in own) / max(1, len(own))
+    with_event = [p for p in posts if p.events]
+    share = sum(p.weight for p in with_event) / max(1, len(with_event))
     posts = [p if p.events else replace(p, weight=share) for p in posts]
     return Corpus(PSYTAR, posts[:limit] if limit else posts)
 
@@ -125,14 +127,14 @@ def _sentence(
     drug = stated.pop() if len(stated) == 1 else None
     due = (frozenset(lexicon.generics(drug)),) if drug else ()
     terms = {_key(c.mention): c.terms for c in codes if c in test}
-    own = [m for m in text.mentions if m.label in CODED_LABELS]
+    of_writer = [m for m in text.mentions if m.label in CODED_LABELS]
     events = tuple(
         GoldEvent(
             m.start, m.end, terms.get(_key(text.text[m.start : m.end]), ()) if m.label == ADE else (), due
         )
-        for m in own
+        for m in of_writer
     )
-    others = [_BY_LABEL.get(m.label, "") for m in text.mentions if m not in own]
+    others = [_BY_LABEL.get(m.label, "") for m in text.mentions if m not in of_writer]
     held_out = all(e.terms for e in events) and all(c in test for c in codes)
     return GoldPost(text.text, events, kind_of(len(events), others), float(held_out), drug)
 

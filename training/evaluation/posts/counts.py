@@ -105,8 +105,8 @@ def pairs(gold: Sequence[GoldEvent], found: Sequence[FoundEvent]) -> list[tuple[
     return result
 
 
-def _overlap(one: FoundEvent, other: GoldEvent) -> bool:
-    return one.start < other.end and other.start < one.end
+def _overlap(found: FoundEvent, gold: GoldEvent) -> bool:
+    return found.start < gold.end and gold.start < found.end
 
 
 def measures_of(corpus: Corpus) -> tuple[Measure, ...]:
@@ -150,8 +150,10 @@ def posts_of(name: str, corpus: Corpus) -> int | None:
     """The number of posts that a score is computed over; None: all."""
     if "false_posts" in name or "hit_posts" in name:
         kind = name.removeprefix("false_posts").removeprefix("_")
-        own = "hit_posts" in name
-        return sum(p.kind == kind if kind in OTHER_KINDS else bool(p.events) == own for p in corpus.records)
+        of_events = "hit_posts" in name
+        return sum(
+            p.kind == kind if kind in OTHER_KINDS else bool(p.events) == of_events for p in corpus.records
+        )
     kind = name.removeprefix("coded_f1_")
     if kind in OWN_KINDS:
         return sum(p.kind == kind and p.weight > 0 for p in corpus.records)

@@ -111,8 +111,10 @@ class _NameTagger:
 
     def _tag(self, text: str) -> list[Mention]:
         effects = [s for s, _ in self.names.find(text)]
-        found = [Mention(s.start, s.end, text[s.start : s.end], ADE, 1.0) for s in effects]
+        mentions = [Mention(s.start, s.end, text[s.start : s.end], ADE, 1.0) for s in effects]
         for span, generic in self.drugs.find(text):
             if not any(s.start < span.end and span.start < s.end for s in effects):
-                found.append(Mention(span.start, span.end, text[span.start : span.end], DRUG, 1.0, generic))
-        return sorted(found, key=lambda m: (m.start, m.end))
+                mentions.append(
+                    Mention(span.start, span.end, text[span.start : span.end], DRUG, 1.0, generic)
+                )
+        return sorted(mentions, key=lambda m: (m.start, m.end))

@@ -33,7 +33,9 @@ def measure(models: PostModels, corpus: Corpus) -> Result:
     ours, dictionary = (
         counts_of(corpus, [unflagged(r) for r in found], by_term) for found in (records, named)
     )
-    own = measures_of(corpus)
-    counted = {m.name: posts_of(m.name, corpus) for m in own}
+    measures = measures_of(corpus)
+    counted = {m.name: posts_of(m.name, corpus) for m in measures}
     parts = {name: Part(corpus.data, n) for name, n in counted.items() if n is not None}
-    return Result(ours, dictionary, own, dict.fromkeys((m.name for m in own), DICTIONARY), seconds, parts)
+    return Result(
+        ours, dictionary, measures, dict.fromkeys((m.name for m in measures), DICTIONARY), seconds, parts
+    )

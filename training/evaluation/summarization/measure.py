@@ -74,12 +74,12 @@ class Corpus(NamedTuple):
 def read(data: Path, split: str, limit: int) -> Corpus:
     """The questions of a split: of MeQSum, of MEDIQA 2021 or of the teaching corpus."""
     if split == "teaching_held_out":
-        found = [Question(q.question, q.summary) for _, q in questions("held_out")]
+        asked = [Question(q.question, q.summary) for _, q in questions("held_out")]
     else:
         file = "meqsum.jsonl" if split == "meqsum_test" else "mediqa21_val.jsonl"
         rows = (json.loads(line) for _, line in json_lines(data / "questions" / file))
-        found = [Question(r["question"], r["summary"]) for r in rows if r.get("split") in (None, "test")]
-    return Corpus(NAMES[split], found[:limit] if limit else found, data / "stanza")
+        asked = [Question(r["question"], r["summary"]) for r in rows if r.get("split") in (None, "test")]
+    return Corpus(NAMES[split], asked[:limit] if limit else asked, data / "stanza")
 
 
 def measures(recogniser: str) -> tuple[Measure, ...]:
@@ -170,8 +170,8 @@ def summary_counts(predictions: Sequence[str], references: Sequence[str]) -> Cou
     scorer = RougeScorer(list(ROUGES), use_stemmer=True)
     rows = []
     for prediction, reference in zip(predictions, references, strict=True):
-        found = scorer.score(reference, prediction)
-        rows.append([*(100 * found[name].fmeasure for name in ROUGES), len(prediction.split()), 1])
+        rouge = scorer.score(reference, prediction)
+        rows.append([*(100 * rouge[name].fmeasure for name in ROUGES), len(prediction.split()), 1])
     return np.array(rows, np.float64).reshape(len(rows), _ONE + 1)
 
 
@@ -201,10 +201,10 @@ def entity_counts(
     lexicon = DrugLexicon.load()
     rows = []
     for record, ours, theirs in zip(records, found, gold, strict=True):
-        one, other = ({tuple(word_keys(e.text)) for e in entities} for entities in (ours, theirs))
+        named, wanted = ({tuple(word_keys(e.text)) for e in entities} for entities in (ours, theirs))
         known = (record.text, record.summary)
         strange = any(not any(named_in(e.text, text, lexicon) for text in known) for e in ours)
-        rows.append([bool(other), len(one & other), len(other), strange])
+        rows.append([bool(wanted), len(named & wanted), len(wanted), strange])
     return np.array(rows, np.float64).reshape(len(answers), 4)
 
 
