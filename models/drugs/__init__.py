@@ -4,7 +4,7 @@ drugs, what drugs are taken for, and which of several drugs a post blames.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Self
 
@@ -17,8 +17,9 @@ BUNDLED = DATA / "drugs.tsv"
 #: The file of a release with the names that it was made with.
 RELEASE_FILE = "drugs.tsv"
 _SAYS = patterns("drug_names")
-#: Characters of the longest name that is looked at as a combination.
-_LONGEST = 120
+#: Characters of the longest name that is looked at as a combination, and letters of the shortest beginning of
+#: a drug's name that stands for it there ("amoxicillin/clav").
+_LONGEST, _SHORTEST = 120, 3
 
 
 class DrugLexicon(NameLexicon):
@@ -26,6 +27,7 @@ class DrugLexicon(NameLexicon):
 
     def __init__(self, canonical_names: Mapping[str, str]) -> None:
         super().__init__(canonical_names)
+        self._generics = frozenset(canonical_names.values())
         self._combinations = {
             frozenset(generic.split("/")): generic for generic in canonical_names.values() if "/" in generic
         }
@@ -48,16 +50,28 @@ class DrugLexicon(NameLexicon):
         """
         return self._of_one(name.strip()) or self._combination(name.strip())
 
+    def is_generic(self, name: str) -> bool:
+        """Whether this is how the lexicon writes a nonproprietary name."""
+        return name in self._generics
+
     def _of_one(self, name: str) -> str | None:
         plain = (name, _SAYS["form"].sub("", name), _SAYS["salt"].sub("", name))
         return next(filter(None, map(self.canonical, plain)), None)
 
     def _combination(self, name: str) -> str | None:
-        """The combination of the lexicon that has the drugs of the name."""
+        """The combination of the lexicon that has the drugs of the name; the only one, where the name has
+        but the beginnings of theirs ("pip/tazo").
+        """
         parts = _SAYS["combined"].split(name) if len(name) <= _LONGEST else []
         if len(parts) < 2:  # noqa: PLR2004  a combination
             return None
-        return self._combinations.get(frozenset(self.canonical(part) or part.lower() for part in parts))
+        named = [self.canonical(part) or part.strip().lower() for part in parts]
+        if whole := self._combinations.get(frozenset(named)):
+            return whole
+        if min(map(len, named)) < _SHORTEST:
+            return None
+        fitting = [generic for drugs, generic in self._combinations.items() if _begin(named, drugs)]
+        return fitting[0] if len(fitting) == 1 else None
 
     def generics(self, name: str) -> tuple[str, ...]:
         """The nonproprietary names of what a source states as the drug: of the whole name, else of all names
@@ -65,7 +79,15 @@ class DrugLexicon(NameLexicon):
         """
         whole = self._of_one(name.strip())
         inside = [whole] if whole else [generic for _, generic in self.find(name)]
+        if len(inside) < 2 and (combined := self._combination(name.strip())):  # noqa: PLR2004  a combination
+            inside = [combined]
         return tuple(dict.fromkeys(inside)) or (" ".join(name.lower().split()),)
+
+
+def _begin(parts: Sequence[str], drugs: Set[str]) -> bool:
+    """Whether each part is the beginning of another one of the drugs, and they are all."""
+    begun = [{drug for drug in drugs if drug.startswith(part)} for part in parts]
+    return len(parts) == len(drugs) == len(set().union(*begun)) and all(len(own) == 1 for own in begun)
 
 
 @once

@@ -7,6 +7,7 @@ from itertools import chain
 
 from models.drugs import bundled_lexicon
 from models.spelling import added, exchanged, left_out, replaced
+from models.vocabulary import common_words
 
 #: Letters of the shortest word and of the shortest name; shorter words are one edit from too many names.
 LEAST_LETTERS = 6
@@ -17,10 +18,10 @@ def generic_of_misspelling(name: str) -> str | None:
     """The nonproprietary name of the only drug of the bundled lexicon that has a name one edit from `name`,
     in any case, with the same first letter; else None. An edit is a letter deleted, inserted, replaced, or
     exchanged with the next one (Damerau 1964). For words that a tagger took for a drug: others may be one
-    edit from a drug too ("ambient").
+    edit from a drug too ("ambients"). A common word ("planet") is none.
     """
     word = name.strip().lower()
-    if len(word) < LEAST_LETTERS or not (word.isascii() and word.isalpha()):
+    if len(word) < LEAST_LETTERS or not (word.isascii() and word.isalpha()) or word in common_words():
         return None
     lexicon = bundled_lexicon()
     edits = chain(exchanged(word), left_out(word), added(word), replaced(word))

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from models.drugs import bundled_lexicon
 from models.drugs.classes import group_named
-from models.drugs.misspelled import generic_of_misspelling
+from models.drugs.joined import generic_as_written
 from models.drugs.nicknames import generic_of_nickname
+from models.drugs.placeholders import is_placeholder, specified
 from models.drugs.suspects_in_posts import Causes, NamedDrug, causes, is_taken
 from models.text import with_long_forms
 from models.types import CODED_LABELS, DRUG, Evidence, Expansion, Mention, Span, TaggedText
@@ -22,6 +23,7 @@ class Suspects:
     nonproprietary names; else the only drug of a post, or of several the one that its place in the post
     speaks for. A regimen stands for its members. A class is suspected where the words name it as the
     cause, then as a product that belongs to it, if one is there; or without any product, where it is taken.
+    What names no drug ("unknown", "study drug") is none.
 
     What all effects of a text share is found once, because there may be thousands.
     """
@@ -42,7 +44,8 @@ class Suspects:
         self._text, self._mentions, self._expansions = text, tagged.mentions, expansions
         self._related: dict[int, list[Mention]] = {}
         for relation in tagged.relations:
-            self._related.setdefault(relation.tail, []).append(self._mentions[relation.head])
+            if not is_placeholder(self._name(self._mentions[relation.head])):
+                self._related.setdefault(relation.tail, []).append(self._mentions[relation.head])
         self._drugs = [] if clinical else sorted(self._named_drugs())
         self._starts = sorted(m.start for m in self._mentions if m.label in CODED_LABELS)
         self._stated = tuple(dict.fromkeys(generic for name in stated for generic in _of_source(name)))
@@ -85,15 +88,16 @@ class Suspects:
 
     def _named_drugs(self) -> list[NamedDrug]:
         """The drugs that a post names. Where the record has no nonproprietary name of one, as those of
-        earlier versions, the bundled lexicon, a nickname, a class or a misspelling gives it.
+        earlier versions, the bundled lexicon, a nickname, a class or how it is written gives it.
         """
 
         def known(name: str) -> str:
             generic = bundled_lexicon().generic(name) or generic_of_nickname(name, self._text)
-            return generic or _class_of(name) or generic_of_misspelling(name) or name
+            return generic or _class_of(name) or generic_as_written(name) or name
 
         drugs = [m for m in self._mentions if m.label == DRUG]
-        return [NamedDrug(m.start, m.end, m.generic or known(self._name(m))) for m in drugs]
+        named = [NamedDrug(m.start, m.end, m.generic or known(self._name(m))) for m in drugs]
+        return [drug for drug in named if not is_placeholder(drug.name)]
 
     def _name(self, drug: Mention) -> str:
         """The nonproprietary name; else the long form of an abbreviated drug; else the drug as written."""
@@ -108,7 +112,7 @@ class Suspects:
         names = (name, name.replace("+", "/").replace("-", "/"))
         split = [[lexicon.generic(part.strip()) for part in parts.split("/")] for parts in names]
         named = ([part for part in parts if part] for parts in split if len(parts) > 1 and all(parts))
-        return next(named, [_class_of(name) or generic_of_misspelling(name) or name])
+        return next(named, [_class_of(name) or generic_as_written(name) or name])
 
 
 def _class_of(name: str) -> str | None:
@@ -117,12 +121,19 @@ def _class_of(name: str) -> str | None:
 
 
 def _of_source(stated: str) -> Sequence[str]:
-    """The names of what a source states as the drug: what may be another thing in a text is a drug here."""
+    """The names of what a source states as the drug: what may be another thing in a text is a drug here. None
+    where it names no drug.
+    """
     generics = bundled_lexicon().generics(stated)
     if generics != (" ".join(stated.lower().split()),) or bundled_lexicon().generic(stated):
-        return generics
-    name = generic_of_nickname(stated, _VACCINE) or _class_of(stated)
-    return _members([name]) if name else generics
+        return generics if not is_placeholder(stated) else ()
+    name = generic_of_nickname(stated, _VACCINE) or _class_of(specified(stated))
+    if name:
+        return _members([name])
+    if is_placeholder(stated):
+        return ()
+    written = generic_as_written(stated)
+    return (written,) if written else generics
 
 
 def _members(names: Sequence[str]) -> tuple[str, ...]:

@@ -1,4 +1,6 @@
-"""Drugs of a post that a tagger's lexicon does not have: nicknames, misspellings, classes and regimens."""
+"""Drugs of a post that a tagger's lexicon does not have: nicknames, misspellings, classes and regimens, names
+that are joined with other words, and combinations with a shortened part.
+"""
 
 from __future__ import annotations
 
@@ -8,22 +10,34 @@ from operator import attrgetter
 
 from models.drugs import bundled_lexicon
 from models.drugs.classes import Group, bundled_classes
-from models.drugs.misspelled import generic_of_misspelling
+from models.drugs.joined import drugs_joined, generic_as_written
 from models.drugs.nicknames import generic_of_nickname
 from models.ner.mention_rules import Cover, in_handle
+from models.rules.notation import patterns
 from models.types import DRUG, Mention, Span
+
+_SAYS = patterns("drug_names")
 
 
 def with_named_drugs(text: str, mentions: Sequence[Mention]) -> list[Mention]:
-    """The mentions of a text, drugs with the names that the bundled tables have for them; and the classes and
-    regimens that no mention overlaps, with score 1. All in text order.
+    """The mentions of a text, drugs with the names that the bundled tables have for them; and the classes,
+    the regimens, and the drugs joined with other words that no mention overlaps, with score 1. All in text
+    order.
     """
-    known = [_known(text, m) if m.label == DRUG and m.generic is None else m for m in mentions]
+    known = [
+        _known(text, m) if m.label == DRUG and m.generic is None else m for m in _combined(text, mentions)
+    ]
     taken = Cover(known)
     named = [
-        _of(Mention(span.start, span.end, text[span.start : span.end], DRUG, 1.0), group)
+        _of(_found(text, span), group)
         for span, group in bundled_classes().find(text)
         if not taken.overlaps(span) and not in_handle(text, span)
+    ]
+    taken = Cover([*known, *named])
+    named += [
+        replace(_found(text, span), generic=generic)
+        for span, generic in drugs_joined(text)
+        if not taken.overlaps(span)
     ]
     if named:
         known = sorted([*known, *named], key=attrgetter("start", "end", "label"))
@@ -35,7 +49,31 @@ def _known(text: str, drug: Mention) -> Mention:
         return _of(drug, group)
     name = text[drug.start : drug.end]
     generic = bundled_lexicon().generic(name) or generic_of_nickname(name, text)
-    return replace(drug, generic=generic or generic_of_misspelling(name))
+    return replace(drug, generic=generic or generic_as_written(name))
+
+
+def _combined(text: str, mentions: Sequence[Mention]) -> list[Mention]:
+    """The mentions, a drug as a combination where a word behind it, that is no drug alone, makes it one:
+    "amoxicillin/clav".
+    """
+    made: list[Mention] = []
+    end = 0
+    for m in mentions:
+        if m.start < end:
+            continue
+        behind = _SAYS["part_behind"].match(text, m.end) if m.label == DRUG else None
+        if behind and bundled_lexicon().canonical(behind["part"]) is None:
+            whole = text[m.start : behind.end()]
+            if generic := bundled_lexicon().generic(whole):
+                end = behind.end()
+                made.append(replace(m, end=end, text=whole, generic=generic))
+                continue
+        made.append(m)
+    return made
+
+
+def _found(text: str, span: Span) -> Mention:
+    return Mention(span.start, span.end, text[span.start : span.end], DRUG, 1.0)
 
 
 def _inside(text: str, drug: Mention) -> Group | None:

@@ -6,7 +6,7 @@ The names are searched by the automaton of Aho and Corasick (1975), all at once.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -17,6 +17,7 @@ from models.language import unsupported_language
 from models.spelling import exchanged, left_out
 from models.tables import read_tsv
 from models.vocabulary import words_by_frequency
+from models.word_parts import beside_words, joined_words, parts_of
 
 #: Letters of a name; slips in shorter ones are too often other words.
 SHORTEST = 8
@@ -55,7 +56,9 @@ _UNKNOWN = re.compile("und|mul|mis|zxx|q[a-t][a-z]")
 
 
 class Terms:
-    """Terms that are found as whole words, without case; a plural or possessive `s` may follow."""
+    """Terms that are found as whole words, without case; a plural or possessive `s` may follow. They are also
+    found in words that are written together ("Lexapro10mg", "#lexaproproblems").
+    """
 
     def __init__(self, terms: Iterable[str]) -> None:
         """Raises ValueError where there is no term."""
@@ -66,6 +69,9 @@ class Terms:
 
     def occur_in(self, text: str) -> bool:
         """Whether any term is in the text."""
+        return self._occur_in(text) or any(self._occur_in(words) for words in _parted(text))
+
+    def _occur_in(self, text: str) -> bool:
         plain = " ".join(text.lower().split())
         matches = self._automaton.find_matches_as_indexes(plain, overlapping=True)
         return any(_is_word(plain, start, end) for _, start, end in matches)
@@ -78,6 +84,18 @@ def _is_word(text: str, start: int, end: int) -> bool:
     if not rest or not _joins(text[end - 1]) or not _joins(rest[0]):
         return True
     return rest[0] == "s" and not (len(rest) > 1 and _joins(rest[1]))
+
+
+def _parted(text: str) -> Iterator[str]:
+    """The words that are written together, with blanks between their parts; and what may be a name in parts
+    of hashtags.
+    """
+    for word, is_tag in joined_words(text):
+        parts = [text[part.start : part.end] for part in parts_of(text, word)]
+        if len(parts) > 1:
+            yield " ".join(parts)
+        if is_tag:
+            yield from (part[span.start : span.end] for part in parts for span in beside_words(part))
 
 
 def _joins(character: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from models.drugs.classes import class_named
+from models.drugs.placeholders import is_product
 from streams.dates import implausible
 from streams.order import Revision
 from streams.records import CodedEvent, CodedReport, Origin, Report, Summary
@@ -140,8 +140,8 @@ SHARED = ("report_group", "source", "language", "reported_at")
 
 
 def pairs_of(report: Row, events: Sequence[Row]) -> list[Row]:
-    """Each suspected drug with each coded event of a report, equal ones once; rejected events have none. A
-    class of drugs stands with its events and is in no pair: it is no product that could be counted.
+    """Each suspected drug with each coded event of a report, equal ones once; rejected events have none. What
+    is no product that could be counted, as a class of drugs, stands with its events and is in no pair.
     """
     distinct = {
         (
@@ -151,7 +151,7 @@ def pairs_of(report: Row, events: Sequence[Row]) -> list[Row]:
         for event in events
         if event["pt"] is not None and event["review"] != REJECTED
         for drug in orjson.loads(event["drugs"])
-        if class_named(drug) is None
+        if is_product(drug)
     }  # fmt: skip
     names = ("drug", "pt", "soc", "affirmed", "other_experiencer", "serious", "drug_evidence")
     shared = {"report_id": report["id"]} | {name: report[name] for name in SHARED}

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from models.drugs.suspects import Suspects
@@ -34,7 +35,8 @@ def test_a_related_drug_is_the_suspect_and_named_by_its_long_form() -> None:
     mentions, relations = [mention("MTX", DRUG), TEN], [Relation(0, 1, 1.0)]
     expansion = Expansion(MTX.start, MTX.end, "MTX", "methotrexate", 0.9, "dictionary")
     assert suspected(1, mentions, relations, expansions=[expansion]) == (("methotrexate",), "relation")
-    assert suspected(1, mentions, relations) == (("mtx",), "relation")
+    unknown = [replace(mentions[0], text="XYZ"), TEN]
+    assert suspected(1, unknown, relations, TEXT.replace("MTX", "XYZ")) == (("xyz",), "relation")
 
 
 def test_of_several_drugs_in_one_mention_each_is_a_suspect() -> None:
@@ -85,6 +87,30 @@ def test_a_drug_that_the_tagger_has_no_name_for_gets_that_of_the_bundled_lexicon
     assert names("addy") == ("dextroamphetamine/amphetamine",)
     assert names("Drug X") == ("drug x",)
     assert names("perc", [Relation(0, 1, 1.0)], clinical=True) == ("perc",)
+
+
+def test_what_names_no_drug_is_no_suspect_and_a_stated_drug_is_known_as_people_write_it() -> None:
+    def of(stated: str) -> tuple[tuple[str, ...], str]:
+        return suspected(0, [RASH], stated=[stated])
+
+    for name in ("UNKNOWN", "N/A", "Placebo", "placebo (Zoloft)", "BLINDED THERAPY", "study drug", " - "):
+        assert of(name) == ((), "none"), name
+    text = "Zoloft gave me hives"
+    mentions = mention("Zoloft", DRUG, "sertraline", text), mention("hives", ADE, text=text)
+    assert suspected(1, mentions, text=text, stated=["unknown"]) == (("sertraline",), "only_drug_in_text")
+    assert suspected(0, [RASH], stated=["unknown", "Paxil"]) == (("paroxetine",), "report")
+    for name in ("Lexapro10mg", "20mgLexapro", "lexipro", "lexaprosucks", "LexaproSideEffects"):
+        assert of(name) == (("escitalopram",), "report"), name
+    assert of("amoxicillin/clav") == (("amoxicillin/clavulanic acid",), "report")
+    assert of("VACCINE NOS") == (("vaccine",), "report")
+    assert of("unspecified statin") == (("statin",), "report")
+    assert of("LOT 4711x") == (("lot 4711x",), "report")
+    assert suspected(0, [mention("hives", ADE, text=text)], text=text) == ((), "none")
+    told = "the study drug and Zoloft. placebo gave me hives"
+    named = mention("Zoloft", DRUG, "sertraline", told), mention("placebo", DRUG, text=told)
+    assert suspected(0, [mention("hives", ADE, text=told), *named], text=told)[0] == ("sertraline",)
+    related = [mention("placebo", DRUG, text=told), mention("hives", ADE, text=told)]
+    assert suspected(1, related, [Relation(0, 1, 1.0)], told, clinical=True) == ((), "none")
 
 
 def blamed(text: str, *drugs: str, effect: str = "cramps", **known: Any) -> tuple[tuple[str, ...], str]:

@@ -47,6 +47,30 @@ def test_a_class_or_regimen_is_a_drug_with_its_members_where_it_is_named_first()
     assert [(m.text, m.score) for m in tagged if m.generic == "antiemetic"] == [("antiemetics", 0.9)]
 
 
+@pytest.mark.parametrize(
+    ("text", "tagged", "found"),
+    [
+        ("20mgLexapro and nausea", "", "Lexapro=escitalopram"),
+        ("Lexapro10mg, Lexapro20mg", "Lexapro10mg", "Lexapro10mg=escitalopram Lexapro=escitalopram"),
+        ("#thanksOzempic @teamHumira", "", "Ozempic=semaglutide"),
+        ("#lexaproproblems", "lexaproproblems", "lexaproproblems=escitalopram"),
+        ("amoxicillin/clav: hives", "amoxicillin clav", "amoxicillin/clav=amoxicillin/clavulanic_acid"),
+        ("pip/tazo: hives", "pip", "pip/tazo=piperacillin/tazobactam"),
+        (
+            "amoxicillin/Zoloft or Zoloft/day",
+            "amoxicillin Zoloft",
+            "amoxicillin=amoxicillin Zoloft=sertraline",
+        ),
+        ("planet10", "planet10", "planet10=None"),
+    ],
+)
+def test_names_are_found_as_people_write_them(text: str, tagged: str, found: str) -> None:
+    mentions = [mention(text, surface) for surface in tagged.split()]
+    made = with_named_drugs(text, mentions)
+    assert [f"{m.text}={m.generic}".replace(" ", "_") for m in made] == found.split()
+    assert all(text[m.start : m.end] == m.text for m in made)
+
+
 def test_a_known_drug_stays_and_no_class_is_found_within_a_mention_or_a_handle() -> None:
     text = "@statins statin cramps after Lipitor #statins"
     known = [mention(text, "statin cramps", ADE), mention(text, "Lipitor", DRUG, "atorvastatin")]

@@ -22,13 +22,21 @@ TERMS = Terms(drug_names())
         "5-fu today",
         "valproic\n  acid x",
         "abilfy again",
+        "Zoloft10mg",
+        "10mgzoloft",
+        "#ZoloftSideEffects",
+        "#zoloftproblems",
+        "zoloft_50",
     ],
 )
 def test_a_name_or_a_listed_misspelling_is_found_as_a_word(text: str) -> None:
     assert TERMS.occur_in(text)
 
 
-@pytest.mark.parametrize("text", ["azoloft", "zoloftes", "15-fu", "_zoloft", "", "nothing at all", "zol"])
+@pytest.mark.parametrize(
+    "text",
+    ["azoloft", "zoloftes", "15-fu", "_zoloft", "", "nothing at all", "zol", "@zoloft2you", "#zoloftxyz"],
+)
 def test_a_part_of_a_word_is_no_name(text: str) -> None:
     assert not TERMS.occur_in(text)
 

@@ -78,16 +78,16 @@ def test_a_report_becomes_rows_of_three_tables(opened: Open) -> None:
     )  # fmt: skip
 
 
-def test_a_class_stays_with_its_event_and_is_in_no_pair(opened: Open) -> None:
+def test_what_is_no_product_stays_with_its_event_and_is_in_no_pair(opened: Open) -> None:
     database = opened(write=True)
     statin = Mention(0, 4, "text", "DRUG", 0.9, "statin", kind="class", members=("atorvastatin",))
-    both = replace(event(), drugs=("statin", "ezetimibe"))
+    both = replace(event(), drugs=("statin", "ezetimibe", "iphone5", "placebo"))
     effect = Mention(5, 9, "here", "ADE", 0.9)
     apply(database, message(0, report("a", 1, replace(both, mention=1), mentions=(statin, effect))))
     apply(database, message(1, report("b", 2, event("Antibiotics"))))
     assert rows(database, "SELECT report_id, drug FROM pairs") == [("a", "ezetimibe")]
     assert rows(database, "SELECT drugs FROM events ORDER BY report_id") == [
-        ('["statin","ezetimibe"]',), ('["Antibiotics"]',),
+        ('["statin","ezetimibe","iphone5","placebo"]',), ('["Antibiotics"]',),
     ]  # fmt: skip
     ((mentions,),) = rows(database, "SELECT mentions FROM reports WHERE id = 'a'")
     assert [(m["generic"], m["kind"], m["members"]) for m in orjson.loads(mentions)] == [
