@@ -24,6 +24,7 @@ from models.normalization.nil_rule import Floats, NilRule, features
 from models.normalization.packed_vectors import PackedVectors, Vectors
 from models.normalization.patient_phrases import Phrases
 from models.normalization.polarity import is_relief, opposes
+from models.normalization.serious import lacks_evidence
 from models.normalization.spelling import Spelling
 from models.normalization.term_index import TermIndex
 from models.releases.manifest import Release, ReleaseError
@@ -172,10 +173,10 @@ class NormalizationModel:
 
     def predict(self, batch: Sequence[Query]) -> list[Coding]:
         """The k best preferred terms of each mention, that of a name with the very words first, else one that
-        is not of opposite polarity; NIL by the rule, where all have the opposite polarity, and where the
-        mention is the relief of a symptom and no name. A mention that is nothing but a reading is coded by
-        its words, and is NIL within normal limits; where another with numbers is NIL, it is coded with these
-        in words, if that is not NIL.
+        is not of opposite polarity; NIL by the rule, where all have the opposite polarity, where the mention
+        is the relief of a symptom and no name, and where a serious term has no evidence but a low cosine. A
+        mention that is nothing but a reading is coded by its words, and is NIL within normal limits; where
+        another with numbers is NIL, it is coded with these in words, if that is not NIL.
         """
         if not batch:
             return []
@@ -240,8 +241,8 @@ class NormalizationModel:
             nil = confidence < self.nil_rule.below
         else:
             nil = not candidates or candidates[0].score < self.nil_below
-        nil = nil or not fits
         serious = bool(candidates) and self._index.is_serious(candidates[0].pt)
+        nil = nil or not fits or (serious and lacks_evidence(surface, candidates[0]))
         return Coding(candidates, nil, None if weight is None else round(weight, 4), confidence, serious)
 
     def _ranked(

@@ -10,6 +10,7 @@ from models.assertion.flags import asserted
 from models.drugs.suspects import Suspects
 from models.ner.stated_indication import KnownUses
 from models.normalization.queries import query_of
+from models.normalization.serious import is_short_form_of_posts
 from models.types import CODED_LABELS, DRUG, INDICATION, Assertion, Coding, Mention, TaggedText
 from streams.records import CodedEvent, CodedReport, TaggedReport, extend
 from streams.topics import QUESTIONS
@@ -50,7 +51,10 @@ def _coded(report: TaggedReport, effects: Sequence[int], codings: Iterator[Codin
     uses, mentions, events = KnownUses(report.stated), list(report.mentions), []
     for effect in effects:
         state = asserted(text, mentions[effect], clinical=clinical, asked=asked)
-        event = CodedEvent.of(effect, suspects.of(effect), next(codings), state)
+        coding = next(codings)
+        if coding.serious and not clinical and is_short_form_of_posts(mentions[effect].text):
+            coding = replace(coding, nil=True)
+        event = CodedEvent.of(effect, suspects.of(effect), coding, state)
         may_be_indication = state == Assertion() and event.drug_evidence != "relation"
         if may_be_indication and uses.explain(text, mentions[effect], event.pt, event.drugs):
             mentions[effect] = _as_indication(mentions[effect])

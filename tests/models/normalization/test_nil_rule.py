@@ -10,8 +10,9 @@ from models.encoder.model import Encoder
 from models.normalization.model import NormalizationModel
 from models.normalization.nil_rule import FEATURES, NilRule, covered, features, overlap
 from models.normalization.patient_phrases import Phrases
+from models.normalization.serious import lacks_evidence
 from models.terminology import Term
-from models.types import Query
+from models.types import Candidate, Query
 
 TERMS = [Term("Insomnia", "Insomnia", "P"), Term("No sleep", "Insomnia", "P"), Term("Rash", "Rash", "S")]
 MARGIN = NilRule(tuple(float(name == "margin") for name in FEATURES), 0.0, 0.6)
@@ -74,6 +75,23 @@ def test_a_rule_decides_instead_of_the_cosine(mini: Encoder) -> None:
     assert [c.confidence for c in by_cosine] == [None, None]
     assert [c.confidence for c in coded] == [0.5, 0.5]
     assert [c.candidates for c in by_cosine] == [c.candidates for c in coded]
+
+
+def test_a_serious_term_needs_letters_of_the_mention_or_a_high_cosine(mini: Encoder) -> None:
+    def nil(surface: str, *, serious: bool) -> bool:
+        terms = [Term("Syncope", "Syncope", "N", serious)]
+        vectors = mini.embed(["Syncope"])
+        (coding,) = NormalizationModel(mini, terms, vectors, k=1, nil_below=-1.0).predict([query(surface)])
+        assert coding.candidates[0].pt == "Syncope"
+        return coding.nil
+
+    for surface in ("purple bicycle", "walked to the bathroom", "na", ""):
+        assert (nil(surface, serious=True), nil(surface, serious=False)) == (True, False), surface
+    for surface in ("syncopal episode at the shop", "SYNCOPE", "sync"):
+        assert not nil(surface, serious=True), surface
+    near, far = (Candidate("Amnesia", "Amnesia", "N", score, "no recollection") for score in (0.85, 0.72))
+    assert not lacks_evidence("slightest recollection", near)
+    assert lacks_evidence("slightest recollection", far)
 
 
 def test_a_phrase_that_does_not_count_is_no_feature(mini: Encoder) -> None:

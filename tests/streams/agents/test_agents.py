@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 from unittest import mock
 
 from py3langid.langid import LanguageIdentifier
@@ -84,6 +85,28 @@ def test_adverse_events_of_a_batch_are_coded_in_one_call_and_nil_keeps_its_candi
     assert nil.candidates[0].pt == "rash"
     (coded,) = normalization.predict(EchoCoder(), [replace(REPORT, mentions=())])
     assert coded.events == ()
+
+
+class SeriousCoder:
+    """Codes every surface form to a serious term."""
+
+    def predict(self, batch: Sequence[Query]) -> list[Coding]:
+        return [Coding((Candidate("MI", "MI", "Heart", 1.0),), False, serious=True) for _ in batch]
+
+
+def test_two_small_letters_are_no_serious_event_in_a_post() -> None:
+    def pts(surface: str, coder: Any, **known: Any) -> list[str | None]:
+        text = f"Vioxx, {surface} again"
+        found = Mention(7, 7 + len(surface), surface, ADE, 0.9)
+        report = replace(REPORT, text=text, mentions=(found,), **known)
+        return [event.pt for event in normalization.predict(coder, [report])[0].events]
+
+    for surface in ("mi", "pe", "na", "a pe", "an mi"):
+        assert pts(surface, SeriousCoder()) == [None], surface
+        assert pts(surface, SeriousCoder(), releases={"relation": "0" * 12}) == ["MI"], surface
+        assert pts(surface, EchoCoder()) == [surface]
+    for surface in ("MI", "Pe", "dvt", "pe.", "m i", "an attack", "me dead"):
+        assert pts(surface, SeriousCoder()) == ["MI"], surface
 
 
 def test_an_event_has_the_assertion_of_its_sentence() -> None:
