@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from models.drugs import bundled_lexicon
@@ -17,6 +17,8 @@ from models.word_parts import beside_words, joined_words, parts_of
 
 #: What stands beside a misspelled name: units, forms and other short parts.
 _SMALL = re.compile(r"[^\W\d_]{1,4}")
+#: Letters that may be slips of a name, and are no word beside it.
+_FEW = 3
 #: Says of a word that a drug is in it.
 _DOSE = re.compile(r"\d(?:mc?g|ml|iu)(?!\w)|\d(?:mc?g|ml|iu)(?=[^\W\d_]{4})", re.IGNORECASE)
 
@@ -50,29 +52,36 @@ def _inside(text: str, word: Span, *, is_tag: bool) -> list[tuple[Span, str]]:
     if lexicon.canonical(text[word.start : word.end]) is not None:
         return []
     parts = parts_of(text, word)
-    if found := lexicon.among(text, parts) if len(parts) > 1 else []:
+    found = lexicon.among(text, parts) if len(parts) > 1 else []
+    if not is_tag and not any(map(str.isdigit, text[word.start : word.end])):
+        found = [one for one in found if text[one[0].start : one[0].end].lower() not in common_words()]
+    if found:
         return found
-    named = [_beside(text, part, lexicon.canonical) for part in parts] if is_tag else []
+    named = [_beside(text, part) for part in parts] if is_tag else []
     if not any(named) and _DOSE.search(text, word.start, word.end):
         named = [(part, generic_of_misspelling(text[part.start : part.end])) for part in parts]
     return [(span, generic) for span, generic in filter(None, named) if generic]
 
 
-def _beside(text: str, part: Span, known: Callable[[str], str | None]) -> tuple[Span, str] | None:
-    """The longest known name beside words in a part."""
+def _beside(text: str, part: Span) -> tuple[Span, str] | None:
+    """The longest name of the lexicon beside words in a part."""
     for span in beside_words(text[part.start : part.end]):
         start, end = part.start + span.start, part.start + span.end
-        if generic := known(text[start:end]):
+        if generic := bundled_lexicon().canonical(text[start:end]):
             return Span(start, end), generic
     return None
 
 
 def _misspelled(parts: Sequence[str]) -> str | None:
     """The drug that the only part is which is neither a number nor a short or common word, or is there beside
-    words.
+    words of some letters.
     """
     names = [p for p in parts if not (p.isdigit() or _SMALL.fullmatch(p) or p.lower() in common_words())]
     if len(names) != 1:
         return None
-    found = _beside(names[0], Span(0, len(names[0])), generic_of_misspelling)
-    return generic_of_misspelling(names[0]) or (found and found[1])
+    (name,) = names
+    within = [
+        name,
+        *(name[s.start : s.end] for s in beside_words(name) if len(name) > s.end - s.start + _FEW),
+    ]
+    return next(filter(None, map(generic_of_misspelling, within)), None)

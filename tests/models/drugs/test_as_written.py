@@ -35,7 +35,7 @@ from models.tables import read_tsv
         ("lexaproproblems azoloft #ciprolex #gingerbread #lexaproxyz", ""),
         ("@LexaproProblems @teamHumira me@Zoloft10mg", ""),
         ("iPhone5 COVID19 H1N1 PS5 mp3 B12 Q10 2nd 3pm #TBT2day McDonald YouTube", ""),
-        ("concert10 ambient5 #ambientlight", ""),
+        ("concert10 ambient5 #ambientlight BabyHeroin MyInsulin", ""),
         ("", ""),
     ],
 )
@@ -58,6 +58,7 @@ def test_a_drug_is_found_in_a_word_that_is_written_together(text: str, found: st
         ("Zoloft or Paxil", None),
         ("planet", None),
         ("planet fitness", None),
+        ("Sunovion", None),
         ("iphone5", None),
         ("homebrew", None),
         ("", None),
