@@ -57,10 +57,11 @@ def _inside(text: str, word: Span, *, is_tag: bool) -> list[tuple[Span, str]]:
         found = [one for one in found if text[one[0].start : one[0].end].lower() not in common_words()]
     if found:
         return found
-    named = [_beside(text, part) for part in parts] if is_tag else []
-    if not any(named) and _DOSE.search(text, word.start, word.end):
-        named = [(part, generic_of_misspelling(text[part.start : part.end])) for part in parts]
-    return [(span, generic) for span, generic in filter(None, named) if generic]
+    found = [one for part in parts if (one := _beside(text, part))] if is_tag else []
+    if not found and _DOSE.search(text, word.start, word.end):
+        slips = ((part, generic_of_misspelling(text[part.start : part.end])) for part in parts)
+        found = [(part, generic) for part, generic in slips if generic]
+    return found
 
 
 def _beside(text: str, part: Span) -> tuple[Span, str] | None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from models.drugs import bundled_lexicon
 from models.relation.pairs import SentenceMention
 from models.rules.sentences import whole_sentences
-from models.terminology.names import term_at_end
+from models.terminology.names import term_at_end, term_named
 from models.text import word_texts, words_to_read
 from models.types import ADE, Expansion, Span
 
@@ -51,9 +51,8 @@ def naming(expansions: Sequence[Expansion]) -> list[Expansion]:
 
 def is_event(name: str) -> bool:
     """Whether the whole name is that of an adverse event in the bundled terminology, in any case."""
-    term = term_at_end(name)
-    names = () if term is None or term.soc == _PROCEDURES else (term.llt.lower(), term.pt.lower())
-    return name.lower() in names
+    term = term_named(name)
+    return term is not None and term.soc != _PROCEDURES
 
 
 def apart(mentions: Sequence[SentenceMention]) -> list[SentenceMention]:

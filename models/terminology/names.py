@@ -1,4 +1,4 @@
-"""Finds the name of a term at the end of a text, by the letters alone."""
+"""Finds the term that a text names, or the name of one at its end, by the letters alone."""
 
 from __future__ import annotations
 
@@ -14,6 +14,11 @@ def term_at_end(text: str) -> Term | None:
     while ending and ending not in _by_name():
         _, _, ending = ending.partition(" ")
     return _by_name().get(ending)
+
+
+def term_named(text: str) -> Term | None:
+    """The term of the bundled terminology with this very name, without regard to case."""
+    return _by_name().get(" ".join(text.lower().split()))
 
 
 @once

@@ -11,6 +11,8 @@ from models.drugs.suspects import Suspects
 from models.ner.stated_indication import KnownUses
 from models.normalization.queries import query_of
 from models.normalization.serious import is_short_form_of_posts
+from models.normalization.short_form_lists import with_parts
+from models.normalization.verbatims import is_verbatim, with_verbatims
 from models.types import CODED_LABELS, DRUG, INDICATION, Assertion, Coding, Mention, TaggedText
 from streams.records import CodedEvent, CodedReport, TaggedReport, extend
 from streams.topics import QUESTIONS
@@ -23,12 +25,27 @@ def predict(model: Any, reports: Sequence[TaggedReport]) -> list[CodedReport]:
     """One coded report for each report, in order.
 
     All mentions of the batch are coded in one call. Every event keeps its candidates, also a NIL one. An
-    effect that is what the source states as the indication becomes a mention of that.
+    effect that is what the source states as the indication becomes a mention of that. A short text beside a
+    stated drug is read as it stands, and of a list of short forms each part is a mention.
     """
-    read = [(r, _effects(r)) for r in reports]
+    read = [(r, _effects(r)) for r in map(_in_parts, reports)]
     queries = [query_of(r.text, r.mentions[i], r.mentions, r.expansions) for r, own in read for i in own]
     codings = iter(model.predict(queries))
     return [_coded(r, own, codings) for r, own in read]
+
+
+def _in_parts(report: TaggedReport) -> TaggedReport:
+    """The report with a mention for each effect that is named alone or in a list of short forms."""
+    text, tagged = report.text, TaggedText(report.mentions, report.relations)
+    is_told = report.source != QUESTIONS.name and report.was_read and not report.relations
+    verbatim = is_told and bool(report.stated_drugs) and is_verbatim(text)
+    if verbatim:
+        tagged = TaggedText(tuple(with_verbatims(text, report.mentions)))
+    clinical = _RELATION in report.releases
+    found, expansions = with_parts(text, tagged, report.expansions, clinical=clinical, verbatim=verbatim)
+    if found.mentions == report.mentions:
+        return report
+    return replace(report, mentions=found.mentions, relations=found.relations, expansions=expansions)
 
 
 def _effects(report: TaggedReport) -> list[int]:

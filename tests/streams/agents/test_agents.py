@@ -94,6 +94,26 @@ class SeriousCoder:
         return [Coding((Candidate("MI", "MI", "Heart", 1.0),), False, serious=True) for _ in batch]
 
 
+def test_a_short_text_beside_a_stated_drug_is_coded_as_it_stands_and_a_list_by_its_parts() -> None:
+    def coded(text: str, *mentions: Mention, **known: Any) -> list[tuple[str, str | None]]:
+        report = replace(REPORT, text=text, mentions=mentions, **known)
+        (record,) = normalization.predict(EchoCoder(), [report])
+        return [(record.mentions[event.mention].text, event.pt) for event in record.events]
+
+    dizzy = Mention(0, 5, "dizzy", INDICATION, 0.9, status="indication")
+    assert coded("dizzy", dizzy, drug="Lexapro") == [("dizzy", "dizzy")]
+    assert coded("dizzy", drug="UNKNOWN") == [("dizzy", "dizzy")]
+    assert coded("SOB/CP", drug="Lexapro") == [("SOB", "shortness of breath"), ("CP", "chest pain")]
+    assert coded("N/V from it") == [("N", "nausea"), ("V", "vomiting")]
+    assert coded("dizzy", dizzy) == coded("SOB/CP") == coded("dizzy", drug=" ") == []
+    assert coded("dizzy", drug="Lexapro", read=False, language="cy") == []
+    assert coded("dizzy", drug="Lexapro", source="questions") == []
+    assert coded("dizzy all week but then it went", drug="Lexapro") == []
+    assert coded("dizzy", dizzy, drug="Lexapro", indication="dizzy") == []
+    (record,) = normalization.predict(EchoCoder(), [replace(REPORT, text="dizzy", mentions=(), drug="Paxil")])
+    assert (record.events[0].drugs, record.events[0].drug_evidence) == (("paroxetine",), "report")
+
+
 def test_two_small_letters_are_no_serious_event_in_a_post() -> None:
     def pts(surface: str, coder: Any, **known: Any) -> list[str | None]:
         text = f"Vioxx, {surface} again"
