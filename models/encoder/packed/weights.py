@@ -82,10 +82,9 @@ def load_packed(
     def is_shared(*parts: str) -> bool:
         return not any(name.startswith(parts) for name in changed)
 
-    distances = FAMILIES[config.model_type].distances
     embeddings = (
         _shared_embeddings(folder, config, device)
-        if is_shared(_EMBEDDINGS, *([distances] if distances else []))
+        if is_shared(_EMBEDDINGS, FAMILIES[config.model_type].distances or _EMBEDDINGS)
         else _embeddings(parameters, config, device)
     )
     layers = [
