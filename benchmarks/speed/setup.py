@@ -70,9 +70,10 @@ class Setup:
 
     def calls(self, stage: str, topic: str) -> list[Callable[[], Any]]:
         """A prediction for each batch of a stage over what came from a topic."""
-        (predict,) = (s.predict for s in STAGES if s.name == stage)
-        model = self.models[stage].model
-        return [partial(predict, model, batch) for batch in chunks(self.before[topic, stage], BATCH)]
+        (outputs,) = (s.outputs for s in STAGES if s.name == stage)
+        return [
+            partial(outputs, self.models[stage], batch) for batch in chunks(self.before[topic, stage], BATCH)
+        ]
 
     def _inputs(self) -> dict[tuple[str, str], Sequence[Any]]:
         found: dict[tuple[str, str], Sequence[Any]] = {}
@@ -85,6 +86,6 @@ class Setup:
 
     def answers(self, topic: str, stage: Stage[Any, Any], records: Sequence[Any]) -> list[Any]:
         """What a stage makes of the records that came from a topic."""
-        predict = partial(stage.predict, self.models[stage.name].model)
-        batches = [partial(predict, batch) for batch in chunks(records, BATCH)]
+        outputs = partial(stage.outputs, self.models[stage.name])
+        batches = [partial(outputs, batch) for batch in chunks(records, BATCH)]
         return [r for made in side_by_side(batches, self.workers) for r in made]

@@ -29,6 +29,8 @@ DANGLING = frozenset(
 )
 #: Nor with one of these, directly behind a word; two mentions around one are two.
 _MARKS = frozenset(".,!?")
+#: Nor with one of these that no other one in the mention opens ("M\u00e9ni\u00e8re's").
+_APOSTROPHES = frozenset("'\u2019")
 #: A mention that consists of these words and punctuation has no content.
 _FUNCTION_WORDS = DANGLING | frozenset(
     re.findall(
@@ -139,6 +141,8 @@ def end_of(words: Sequence[str], first: int, after: int) -> int:
             after -= 1
         elif first < before < after and len(words[before - 1]) > 1 and words[before - 1].isalnum():
             after = before
+        elif first < after - 1 and words[after - 1] in _APOSTROPHES.difference(words[first : after - 1]):
+            after -= 1
         else:
             break
     return after

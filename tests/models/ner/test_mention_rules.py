@@ -52,6 +52,10 @@ def kept(marked: str) -> list[str]:
         ("[rash ! !] [hives ,] [itch]", ["rash", "hives", "itch"]),
         ("[nausea ( mild ) ,]", ["nausea ( mild ) ,"]),
         ("[awake at 2 a . m .]", ["awake at 2 a . m ."]),
+        (
+            "[M\u00e9ni\u00e8re '] s and [a ' brain zap '] [moon face \u2019]",
+            ["M\u00e9ni\u00e8re", "a ' brain zap '", "moon face"],
+        ),
     ],
 )
 def test_a_piece_with_a_dangling_end_continues_in_the_next_one_or_is_cut(
