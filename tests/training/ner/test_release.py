@@ -26,6 +26,7 @@ from models.releases.store import build, describe, open_release
 from models.terminology import Term
 from models.types import DRUG, LABELS
 from tests.models import tiny
+from tests.tiny_releases import tiny_release
 from tests.training.ner.test_train import loop_of, tagger
 from tests.training.recipes.runs import made
 from training.common.corpora import read_ade_abstracts
@@ -50,9 +51,8 @@ def few_posts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_training_run_builds_a_tagger_that_loads(corpus: Path, tmp_path: Path) -> None:
     base = tiny.bert(tmp_path / "base")
-    made("ner", data=corpus, output=tmp_path, base=base, epochs=2, average=1, batch=4)
-    (path,) = (tmp_path / "ner").iterdir()
-    release = open_release(path)
+    before = {n: t.clone() for n, t in Encoder.load(base).model.state_dict().items()}
+    release = made("ner", data=corpus, output=tmp_path, base=base, epochs=2, average=1, batch=4)
     manifest = release.manifest
     assert sorted(manifest.files) == sorted([ADAPTER, "drugs.tsv", "head.safetensors", TRANSITIONS])
     assert manifest.configuration["labels"] == list(LABELS)
@@ -62,11 +62,13 @@ def test_a_training_run_builds_a_tagger_that_loads(corpus: Path, tmp_path: Path)
         ("ADE corpus fold 1 test", 4),
     }
     assert {v.dtype for v in load_file(release.file("head.safetensors")).values()} == {torch.float16}
-    loaded = load(release, dtype="float32")
+    loaded = load(open_release(release.path), dtype="float32")
     counted = counted_transitions(read(corpus, Settings(base=base)))
     assert np.array_equal(loaded.model.decoding.transitions, counted)  # type: ignore[attr-defined]
     (mentions,) = loaded.model.predict(["Zoloft caused rash"])
     assert ("Zoloft", DRUG, "sertraline") in [(m.text, m.label, m.generic) for m in mentions]
+    after = Encoder.load(base).model.state_dict()
+    assert all(torch.equal(t, after[n]) for n, t in before.items()), "others share these weights"
 
 
 @pytest.mark.parametrize(
@@ -81,15 +83,13 @@ def test_a_run_on_one_corpus_is_scored_on_that_one(
     corpus: Path, tmp_path: Path, corpora: str, split: str, named: tuple[str, str]
 ) -> None:
     base = tiny.bert(tmp_path / "base")
-    small: dict[str, Any] = {"base": base, "epochs": 2, "batch": 4, "decode": "paper"}
-    made("ner", data=corpus, output=tmp_path, corpora=corpora, split=split, **small)
-    (path,) = (tmp_path / "ner").iterdir()
-    manifest = open_release(path).manifest
-    assert TRANSITIONS not in manifest.files
-    assert load(open_release(path), dtype="float32").model.decoding.transitions is None  # type: ignore[attr-defined]
+    small: dict[str, Any] = {"base": base, "epochs": 1, "batch": 4, "decode": "paper"}
+    release = made("ner", data=corpus, output=tmp_path, corpora=corpora, split=split, **small)
+    assert TRANSITIONS not in release.manifest.files
+    assert NerModel.load(release).decoding == Decoding(), "the paper's decoding has no rules"
     data, source = named
-    assert {s.data for s in manifest.scores} == {data}
-    (trained,) = manifest.training_data
+    assert {s.data for s in release.manifest.scores} == {data}
+    (trained,) = release.manifest.training_data
     assert source in trained.name
 
 
@@ -116,14 +116,6 @@ def test_a_part_without_shared_abstracts_is_trained_on_the_others(corpus: Path, 
     assert not learnt & {abstracts[t.id] for t in test}
     with pytest.raises(typer.BadParameter, match="no split 'ade_group_11'"):
         made("ner", data=corpus, output=tmp_path, split="ade_group_11")
-
-
-def test_a_training_run_leaves_the_shared_weights_alone(corpus: Path, tmp_path: Path) -> None:
-    base = tiny.bert(tmp_path / "base")
-    before = {n: t.clone() for n, t in Encoder.load(base).model.state_dict().items()}
-    made("ner", data=corpus, output=tmp_path, base=base, epochs=2, batch=4)
-    after = Encoder.load(base).model.state_dict()
-    assert all(torch.equal(t, after[n]) for n, t in before.items())
 
 
 @pytest.mark.usefixtures("few_posts")
@@ -177,12 +169,6 @@ def test_a_release_is_made_again_with_the_names_of_todays_tables(corpus: Path, t
     assert new.file("drugs.tsv").read_bytes() == drugs.BUNDLED.read_bytes()
 
 
-def test_the_papers_decoding_has_no_rules(corpus: Path, tmp_path: Path) -> None:
-    base = tiny.bert(tmp_path / "base")
-    release = made("ner", data=corpus, output=tmp_path, base=base, epochs=1, batch=4, decode="paper")
-    assert NerModel.load(release).decoding == Decoding()
-
-
 def test_of_a_terminology_without_frequencies_all_names_but_procedures_are_looked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -227,14 +213,24 @@ def test_releases_whose_heads_began_anew_have_no_mean(corpus: Path, tmp_path: Pa
         refreshed([one, other], Place(corpus, tmp_path, torch.device("cpu")))
 
 
-def test_a_run_begins_with_a_release(corpus: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("few_posts")
+def test_a_run_begins_with_the_layers_and_heads_of_a_release(corpus: Path, tmp_path: Path) -> None:
     base = tiny.bert(tmp_path / "base")
-    start = made("ner", data=corpus, output=tmp_path, base=base, epochs=2, batch=4, lr=5e-3)
-    loop = loop_of(base, epochs=1, start=start)
-    assert torch.equal(tagger(loop).head.linear.weight, NerModel.load(start).head.linear.weight)
-    stored = encoder_of(start, packed=False).model
-    begun, released = (m.state_dict() for m in (tagger(loop).encoder.model, stored))
-    assert all(torch.equal(tensor, begun[name]) for name, tensor in released.items())
+    small: dict[str, Any] = {"base": base, "epochs": 1, "lr": 5e-3, "teaching": 0.01, "limit": 5}
+    start = made("ner", data=corpus, output=tmp_path, heads=True, **small)
+    model, stored = NerModel.load(start), encoder_of(start, packed=False).model
+    begun = tagger(loop_of(base, epochs=1, start=start, seed=7, heads=True))
+    for before, after in (
+        (stored, begun.encoder.model),
+        (model.head, begun.head),
+        (model.event_head, begun.event_head),
+        (model.status_head, begun.status_head),
+    ):
+        assert before is not None and after is not None
+        for name, tensor in before.state_dict().items():
+            assert torch.equal(tensor, after.state_dict()[name]), name
+    new = tagger(loop_of(base, epochs=1, start=start))
+    assert (new.event_head, new.status_head) == (None, None)
     with pytest.raises(ReleaseError, match="no tagger over mini to begin with"):
         loop_of("mini", start=start)
     # It may know the test part of another split.
@@ -242,29 +238,10 @@ def test_a_run_begins_with_a_release(corpus: Path, tmp_path: Path) -> None:
         loop_of(base, start=start, split="ade_group_1")
 
 
-@pytest.mark.usefixtures("few_posts")
-def test_a_run_goes_on_with_all_heads_of_the_release_that_it_begins_with(
-    corpus: Path, tmp_path: Path
-) -> None:
-    base = tiny.bert(tmp_path / "base")
-    start = made("ner", data=corpus, output=tmp_path, base=base, epochs=1, teaching=0.01, limit=5, heads=True)
-    model = NerModel.load(start)
-    begun = tagger(loop_of(base, epochs=1, start=start, seed=7, heads=True))
-    assert begun.event_head is not None and begun.status_head is not None
-    for before, after in ((model.event_head, begun.event_head), (model.status_head, begun.status_head)):
-        assert before is not None
-        for name, tensor in before.state_dict().items():
-            assert torch.equal(tensor, after.state_dict()[name]), name
-    new = tagger(loop_of(base, epochs=1, start=start))
-    assert (new.event_head, new.status_head) == (None, None)
-
-
-def test_a_release_that_decodes_in_an_unknown_way_is_refused(corpus: Path, tmp_path: Path) -> None:
-    made("ner", data=corpus, output=tmp_path, base=tiny.bert(tmp_path / "base"), epochs=2, batch=4)
-    (path,) = (tmp_path / "ner").iterdir()
-    release = open_release(path)
+def test_a_release_that_decodes_in_an_unknown_way_is_refused(tiny_bert: str, tmp_path: Path) -> None:
+    release = tiny_release("ner", tiny_bert, tmp_path)
     changed = release.manifest.model_copy(
         update={"configuration": release.manifest.configuration | {"decode": "guess"}}
     )
     with pytest.raises(ReleaseError, match="decode is 'guess', not paper or viterbi"):
-        NerModel.load(Release(path, changed, release.version))
+        NerModel.load(Release(release.path, changed, release.version))
