@@ -14,7 +14,7 @@ import pytest
 from models.releases.manifest import Canary, Release
 from models.releases.signature import SIGNATURE
 from models.releases.store import build, bundled, open_release
-from models.types import TASKS
+from models.types import RELEASED
 from tests.streams.cli.command_line import NOWHERE, CommandLine, closed_port
 from tests.streams.conftest import Keys
 
@@ -89,7 +89,7 @@ def test_without_a_broker_bundled_releases_are_live_and_licences_are_listed(pvst
     answer = pvstream("releases", "--json")
     assert answer.code == 0
     rows = orjson.loads(answer.out)
-    assert [row["task"] for row in rows] == list(TASKS)
+    assert [row["task"] for row in rows] == list(RELEASED)
     for row in rows:
         assert row["version"] == bundled(row["task"]).name
         assert (row["where"], row["live"], row["shadow"], row["workers"]) == ("bundled", True, False, [])
@@ -122,7 +122,7 @@ def test_the_list_of_releases_shows_every_version_in_full(pvstream: CommandLine)
     pvstream.set("COLUMNS", "80")
     answer = pvstream("releases")
     assert answer.code == 0
-    assert all(bundled(task).name in answer.out for task in TASKS)
+    assert all(bundled(task).name in answer.out for task in RELEASED)
     assert answer.out.count(" live ") == 5
     assert "no announcements were read, bundled releases are listed as live" in answer.one_line
 

@@ -23,6 +23,7 @@ from streams.cli.operations.local_checks import check_releases
 from streams.codec import encode
 from streams.library import Annotator, load
 from streams.records import Announcement, Report
+from streams.rollout import judge as judge_module
 from streams.rollout.announcements import apply_message
 from streams.rollout.announcing import GateError, _gate, list_releases
 from streams.rollout.handle import Handle
@@ -101,7 +102,8 @@ def post(offset: int, text: str, **fields: Any) -> Any:
     return inbound(offset, orjson.dumps({"id": f"r{offset}", "text": text, **fields}))
 
 
-def test_without_a_release_the_tagger_decides_alone(judges: Judges) -> None:
+def test_without_a_release_the_tagger_decides_alone(judges: Judges, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judge_module, "bundled_version", lambda _: None)
     assert judge_at_start(None, judges.settings(judge="off")) is None
     assert judge_at_start(announcement(judges.sound[0], task=JUDGE), judges.settings(judge="off")) is None
     handle = judge_at_start(None, judges.settings())
