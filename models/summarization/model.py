@@ -17,11 +17,14 @@ from models.releases.manifest import Release
 from models.summarization.files import CHANGED, FOCUS_RANKER
 from models.summarization.medical_entities import OwnRecogniser, named_in
 from models.summarization.sentence_selection import candidate_sentences
+from models.summarization.unasked import asks_nothing, without_quotes
 from models.types import ShortQuestion
 
 if TYPE_CHECKING:
     from models.summarization.decoder import Summary, Writer
     from models.summarization.extraction.extractor import Extractor
+
+NOTHING_ASKED = ShortQuestion("", "extractive", 0.0)
 
 
 class SummarizationModel:
@@ -78,8 +81,15 @@ class SummarizationModel:
 
     def predict(self, batch: Sequence[str]) -> list[ShortQuestion]:
         """One short question for each text; `method` is "abstractive" if a decoder wrote it, else
-        "extractive".
+        "extractive". What a message quotes is not read; it is empty for one that asks nothing.
         """
+        own = [without_quotes(text) for text in batch]
+        asking = [message for message in own if not asks_nothing(message.text)]
+        answers = iter(self._answers([message.text for message in asking]))
+        read = set(map(id, asking))
+        return [m.written(next(answers)) if id(m) in read else NOTHING_ASKED for m in own]
+
+    def _answers(self, batch: Sequence[str]) -> list[ShortQuestion]:
         if self.writer is None or not batch:
             return self.extract(batch)
         accepted = self._accepted(batch, self.writer.write(batch))

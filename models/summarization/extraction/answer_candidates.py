@@ -20,6 +20,7 @@ from models.summarization.extraction.message import Message, without_masks
 from models.summarization.extraction.question_form import as_question
 from models.summarization.medical_entities import word_keys
 from models.summarization.sentence_selection import end_marks, is_question
+from models.summarization.unasked import is_courtesy, is_not_asked
 from models.types import Span
 
 _PATTERNS = {
@@ -171,6 +172,8 @@ def joined(lead: Candidate, question: Candidate) -> Candidate:
 
 def _may_join(lead: Candidate, question: Candidate) -> bool:
     """Whether both are short, and at most half of the first is said again by the second."""
+    if is_not_asked(lead.text):
+        return False
     own, other = len(lead.text.split()), len(question.text.split())
     said, asked = ({w for w in word_keys(c.text) if w not in FUNCTION_WORDS} for c in (lead, question))
     return own >= _LEAST_LEAD and own + other <= _MOST_JOINED and 2 * len(said & asked) <= len(said)
@@ -187,7 +190,11 @@ def has_content(found: Candidate, text: str) -> bool:
     sentence one is enough: "It tastes of metal. Normal?"
     """
     own = without_masks(text[found.part.start : found.part.end])
-    if _FILLER.fullmatch(own):
+    if (
+        _FILLER.fullmatch(own)
+        or is_courtesy(own)
+        or is_not_asked(text[found.sentence.start : found.sentence.end])
+    ):
         return False
     content = [w for w in word_keys(own) if w not in FUNCTION_WORDS and w not in ("thank", "hi", "hello")]
     n_words = len(own.split())
