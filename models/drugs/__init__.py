@@ -12,6 +12,7 @@ from models.lexicon import NameLexicon, shared
 from models.once import once
 from models.rules.notation import patterns
 from models.tables import DATA, read_tsv
+from models.types import Span
 
 BUNDLED = DATA / "drugs.tsv"
 #: The file of a release with the names that it was made with.
@@ -72,6 +73,16 @@ class DrugLexicon(NameLexicon):
             return None
         fitting = [generic for drugs, generic in self._combinations.items() if _begin(named, drugs)]
         return fitting[0] if len(fitting) == 1 else None
+
+    def combined_behind(self, text: str, drug: Span) -> tuple[int, str] | None:
+        """Where the combination ends that a drug in a text is with the word behind it, which is no drug
+        alone ("amoxicillin/clav"), and its name.
+        """
+        behind = _SAYS["part_behind"].match(text, drug.end)
+        if behind is None or self.canonical(behind["part"]) is not None:
+            return None
+        generic = self.generic(text[drug.start : behind.end()])
+        return (behind.end(), generic) if generic else None
 
     def generics(self, name: str) -> tuple[str, ...]:
         """The nonproprietary names of what a source states as the drug: of the whole name, else of all names

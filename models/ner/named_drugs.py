@@ -13,10 +13,7 @@ from models.drugs.classes import Group, bundled_classes
 from models.drugs.joined import drugs_joined, generic_as_written
 from models.drugs.nicknames import generic_of_nickname
 from models.ner.mention_rules import Cover, in_handle
-from models.rules.notation import patterns
 from models.types import DRUG, Mention, Span
-
-_SAYS = patterns("drug_names")
 
 
 def with_named_drugs(text: str, mentions: Sequence[Mention]) -> list[Mention]:
@@ -61,14 +58,12 @@ def _combined(text: str, mentions: Sequence[Mention]) -> list[Mention]:
     for m in mentions:
         if m.start < end:
             continue
-        behind = _SAYS["part_behind"].match(text, m.end) if m.label == DRUG else None
-        if behind and bundled_lexicon().canonical(behind["part"]) is None:
-            whole = text[m.start : behind.end()]
-            if generic := bundled_lexicon().generic(whole):
-                end = behind.end()
-                made.append(replace(m, end=end, text=whole, generic=generic))
-                continue
-        made.append(m)
+        found = bundled_lexicon().combined_behind(text, Span(m.start, m.end)) if m.label == DRUG else None
+        if found:
+            end, generic = found
+            made.append(replace(m, end=end, text=text[m.start : end], generic=generic))
+        else:
+            made.append(m)
     return made
 
 

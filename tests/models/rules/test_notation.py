@@ -108,6 +108,7 @@ OTHERS = {
     "acronym/model.py": "words of a sentence, a long form",
     "acronym/surface_features.py": "a long form and the sentence around it",
     "assertion/triggers.py": "blanks within 300 characters",
+    "drugs/joined.py": "a word",
     "files/delimited.py": "a line",
     "files/json_values.py": "blanks, the first line",
     "idiom/model.py": "written idioms",
@@ -117,13 +118,20 @@ OTHERS = {
     "normalization/measurements.py": "names of measured values",
     "normalization/nil_rule.py": "a mention",
     "normalization/polarity.py": "a mention",
+    "normalization/serious.py": "a mention",
+    "normalization/short_form_lists.py": "the type of a match alone",
     "normalization/spelling.py": "a mention",
+    "reading_form/characters.py": "characters of a text",
+    "reading_form/lookalikes.py": "words of a text",
+    "reading_form/markup.py": "tags of a text",
+    "reading_form/runs.py": "runs of a text",
     "redaction.py": "addresses",
     "relation/model.py": "a mention and the number behind it",
     "releases/remote.py": "a version",
     "rules/notation.py": "a trigger",
     "rules/sentences.py": "the type of a match alone",
     "text.py": "runs and words of a text",
+    "word_parts.py": "words of a text, and the borders within",
 }
 
 
