@@ -14,7 +14,7 @@ import pytest
 from models.releases.manifest import Canary, Release
 from models.releases.signature import SIGNATURE
 from models.releases.store import build, bundled, open_release
-from models.types import RELEASED
+from models.types import RELEASED, TASKS
 from tests.streams.cli.command_line import NOWHERE, CommandLine, closed_port
 from tests.streams.conftest import Keys
 
@@ -122,7 +122,7 @@ def test_the_list_of_releases_shows_every_version_in_full(pvstream: CommandLine)
     pvstream.set("COLUMNS", "80")
     answer = pvstream("releases")
     assert answer.code == 0
-    assert all(bundled(task).name in answer.out for task in RELEASED)
+    assert all(bundled(task).name in answer.out for task in TASKS)
     assert answer.out.count(" live ") == 5
     assert "no announcements were read, bundled releases are listed as live" in answer.one_line
 
