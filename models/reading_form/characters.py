@@ -13,7 +13,7 @@ _OTHERS = re.compile(r"[^\x00-\x7f]+")
 _MARK, _INVISIBLE, _SELECTOR = "mark", "invisible", "selector"
 #: Combining marks of a letter that are put in order, which takes quadratic time.
 _MOST_MARKS = 30
-#: Marks through a letter: who strikes a word out does not mean it.
+#: Marks through a letter: who strikes a word out does not mean it, so it is not read.
 _STRIKES = frozenset("\u0334\u0335\u0336\u0337\u0338\u20d2\u20d3\u20e5\u20e6\u20ea\u20eb")
 _KEYCAP = "\u20e3"
 #: Not of the category of their kind: joiner, Hangul fillers, and a blank of Braille.
@@ -117,7 +117,9 @@ def _is_plain(c: str) -> bool:
 
 
 def _composed(letter: str) -> str:
-    """A character with its marks as it is read: a Latin letter without those that no letter has."""
+    """A character with its marks as it is read: a Latin letter without those that no letter has, and nothing
+    for one that is struck out.
+    """
     kind = _kinds[letter[0]] if not letter[0].isascii() else ""
     base, marks = kind[1:] if kind.startswith("=") else letter[0], letter[1:]
     if not marks:
@@ -125,5 +127,5 @@ def _composed(letter: str) -> str:
     if not is_latin(base[-1]):
         return unicodedata.normalize("NFC", base + marks[:_MOST_MARKS]) + marks[_MOST_MARKS:]
     if not _STRIKES.isdisjoint(marks):
-        return base + marks
+        return ""
     return base[:-1] + unicodedata.normalize("NFC", base[-1] + marks[:_MOST_MARKS])[0]

@@ -9,8 +9,7 @@ from html.entities import html5
 
 from models.reading_form.edits import Edit
 
-#: Elements that begin a new line, those that stand in one line, and those that change how words look. A
-#: struck-out word is not what its writer means: `s`, `strike` and `del` stay.
+#: Elements that begin a new line, those that stand in one line, and those that change how words look.
 _BLOCKS = frozenset(
     {
         "p", "br", "div", "li", "ul", "ol", "blockquote", "pre", "h1", "h2", "h3", "h4", "h5", "h6", "hr",
@@ -41,19 +40,23 @@ _NAMES = "|".join(sorted(_BLOCKS | _CELLS | _STYLES, key=len, reverse=True))
 _ATTRIBUTES = r"""(?:\s++[\w:-]++\s*+=\s*+(?:"[^"<>]*+"|'[^'<>]*+'|[^\s"'<>=`]++))"""
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _TAG = re.compile(rf"</?+({_NAMES})(?![\w-]){_ATTRIBUTES}*+\s*+/?+>|<!--[^<>]*-->", re.IGNORECASE)
+#: A struck-out word is not what its writer means.
+_STRUCK = re.compile(rf"<(s|strike|del)(?![\w-]){_ATTRIBUTES}*+\s*+>[^<>]*+</\1\s*+>", re.IGNORECASE)
 #: One letter in angle brackets may be a name. Only markup has one of these.
 _IS_MARKUP = re.compile(
-    rf"</(?:{_NAMES})\s*+>|<(?:br|p|hr)\s*+/?+>|<(?:{_NAMES}){_ATTRIBUTES}|<!--[^<>]*-->", re.IGNORECASE
+    rf"</(?:{_NAMES}|s|strike|del)\s*+>|<(?:br|p|hr)\s*+/?+>|<(?:{_NAMES}){_ATTRIBUTES}|<!--[^<>]*-->",
+    re.IGNORECASE,
 )
 
 
 def markup_edits(text: str) -> Iterator[Edit]:
     """Entities as what they stand for; where tags show that the text is markup, a line end for a tag of a
-    block, and nothing for one of a style.
+    block, and nothing for one of a style or for what is struck out.
     """
     found = [_entity(m) for m in _ENTITY.finditer(text)] if "&" in text else []
     if "<" in text and _IS_MARKUP.search(text):
         found += [Edit(*m.span(), _place_of(m.group(1))) for m in _TAG.finditer(text)]
+        found += [Edit(*m.span(), "") for m in _STRUCK.finditer(text)]
         # An entity may be in the address of a tag.
         found.sort(key=lambda e: (e.start, -e.end))
     done = 0

@@ -90,6 +90,11 @@ def test_what_is_not_changed_stands_in_the_form_and_says_where_it_is(text: str) 
         # Marks.
         ("nai\u0308ve, ibuprofe\u0301n", "na\u00efve, ibuprof\u00e9n"),
         ("n\u0332a\u0332u\u0332sea", "nausea"),
+        # Struck out.
+        (
+            "not r\u0336a\u0336s\u0336h\u0336 but <s>flu, <b>rash</b></s> <del>cold</del> fever",
+            "not  but   fever",
+        ),
         # Look-alikes.
         ("\u0420r\u043ez\u0430\u0441 gave me n\u0430us\u0435\u0430", "Prozac gave me nausea"),
         ("took \u0430 pill, \u0391mbien, Z\u03bfloft, n\u03b1usea", "took a pill, Ambien, Zoloft, nausea"),
@@ -123,7 +128,7 @@ def test_what_is_written_otherwise_is_read_as_meant(written: str, read: str) -> 
         "Zoloft ba\u015f\u0131m d\u00f6n\u00fcyor, h\u1ec7 th\u1ed1ng",
         "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \u0915\u094d\u200d\u0937",
         "\uc138\ub974\ud2b8\ub784\ub9b0 \u85ac",
-        "n\u0336a\u0336u\u0336s\u0336e\u0336a\u0336 <s>rash</s> ~~fever~~",
+        "a <s>b, ~~fever~~, \u0444\u0336 \u2260 5",
         "\u200b", "\ufe0f", "&nbsp;", "<p></p>", "", " \n",
     ],
 )  # fmt: skip
