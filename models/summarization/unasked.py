@@ -15,10 +15,8 @@ _MARKED, _MARKED_NUMBER = re.compile(r"[ \t]{0,3}>[ >]{0,20}+(?![=\d])"), re.com
 _WROTE = re.compile(
     r"[ \t]{0,3}(?:>[ >]{0,9})?(?:On|Am|Le) [^\n]{4,150}(?:wrote|schrieb|a écrit)[^\n:]{0,60}:\s*"
 )
-_WHOLE = re.compile(
-    r"\s*-{2,}\s*(?:original message|forwarded message)\s*-{2,}\s*|\s*_{20,}\s*", re.IGNORECASE
-)
-_FROM, _SENT = re.compile(r"\s*From:[^\n]+\s*"), re.compile(r"\s*(?:Sent|Date):[^\n]+\s*")
+_WHOLE = re.compile(r"-{2,9} ?(?:original|forwarded) message ?-{2,9}|_{20,200}", re.IGNORECASE)
+_FROM, _SENT = re.compile(r"From:[^\n]+"), re.compile(r"(?:Sent|Date):[^\n]+")
 _OPENS = r"hello|hi|hiya|hey|dear|greetings|namaste|salaam"
 _CLOSES = (
     r"regards|wishes|sincerely|cheers|yours (?:truly|faithfully|sincerely)|respectfully|thanks?(?: you)?|thx|"
@@ -114,7 +112,9 @@ def without_quotes(text: str) -> Unquoted:
     places = accumulate((len(line) for line in lines), initial=0)
     for i, (place, line) in enumerate(zip(places, lines, strict=False)):
         behind = next((other for other in lines[i + 1 :] if other.strip()), "")
-        if _WHOLE.fullmatch(line) or (_FROM.fullmatch(line) and _SENT.fullmatch(behind)):
+        if _WHOLE.fullmatch(line.strip()) or (
+            _FROM.fullmatch(line.strip()) and _SENT.fullmatch(behind.strip())
+        ):
             break
         if _WROTE.fullmatch(line):
             # Without marks behind it, all that follows is the other message.

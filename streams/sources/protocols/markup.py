@@ -29,7 +29,7 @@ _ELEMENTS = BLOCKS | CELLS | HIDDEN | {
     "wbr", "xmp",
 }  # fmt: skip
 #: An element of another vocabulary (`o:p`) or of a page (`my-box`).
-_OTHER_ELEMENT = re.compile(r"[a-z][a-z0-9.]*[:-][a-z][a-z0-9.:-]*/?")
+_OTHER_ELEMENT = re.compile(r"[a-z][a-z0-9.]{0,40}[:-][a-z][a-z0-9.:-]{0,40}/?")
 #: Stands for the end of a line of the source, until all of it is read.
 _SOURCE_LINE = "\v"
 
