@@ -43,7 +43,7 @@ SITE: web.AppKey[Site] = web.AppKey("site", Site)
 
 
 def page_templates() -> jinja2.Environment:
-    """Those of the pages."""
+    """The templates of the pages, with their filters."""
     made = environment(HERE / "templates")
     made.filters["when"] = _when
     return made
