@@ -22,5 +22,5 @@ def words_by_frequency() -> tuple[str, ...]:
 
 @once
 def common_words() -> frozenset[str]:
-    """The set of these words; raises as `words_by_frequency`."""
+    """The words without an order; raises as `words_by_frequency`."""
     return frozenset(words_by_frequency())

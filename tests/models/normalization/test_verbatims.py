@@ -30,7 +30,7 @@ def tagged(text: str, *found: tuple[str, str, str | None]) -> list[Mention]:
         ("felt very dizzy today", ["dizzy"]),
         ("severe depression", ["severe depression"]),
         ("QT prolonged", ["QT prolonged"]),
-        ("nausea, vomiting and rash", ["nausea", "vomiting", "rash"]),
+        ("nausea, vomiting, and rash", ["nausea", "vomiting", "rash"]),
         ("Headache; hives", ["Headache", "hives"]),
         ("rash/hives", ["rash", "hives"]),
         ("no energy", ["no energy"]),
