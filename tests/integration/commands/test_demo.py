@@ -42,7 +42,6 @@ def broken_lines() -> list[bytes]:
         b"[1, 2, 3]",
         b"null",
         orjson.dumps({"id": "huge", "text": "x" * 2_000_000}),
-        b'{"id": "x", "text": "t", "created_at": "last Tuesday"}',
     ]
 
 
@@ -55,6 +54,7 @@ def odd_reports() -> list[bytes]:
         orjson.dumps({"id": "rtl", "text": "\u202ezoloft and nausea"}),
         orjson.dumps({"id": "word", "text": "a" * 20_000}),
         orjson.dumps({"id": "long", "text": "I took aspirin and got a headache. " * 300}),
+        orjson.dumps({"id": "date", "text": "a rash", "created_at": "last Tuesday"}),
         orjson.dumps({"id": "ünï", "text": "Kopfschmerzen nach Aspirin"}),
     ]
 
