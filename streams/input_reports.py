@@ -33,7 +33,18 @@ _TOLERATED: dict[str, TypeAdapter[Any]] = {
 _AUTHOR = TypeAdapter(AuthorHash)
 #: The fields that a producer sets; all other fields of `Report` belong to the pipeline.
 PRODUCER_FIELDS = frozenset(
-    {"id", "text", "created_at", "author", "duplicate_of", "aggregate_only", "masked", *_TOLERATED}
+    {
+        "id",
+        "text",
+        "created_at",
+        "author",
+        "duplicate_of",
+        "similar_to",
+        "reworded",
+        "aggregate_only",
+        "masked",
+    }
+    | _TOLERATED.keys()
 )
 _PIPELINE_FIELDS = frozenset(f.name for f in fields(Report)) - PRODUCER_FIELDS
 #: In the order of the record.

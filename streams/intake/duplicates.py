@@ -1,57 +1,94 @@
-"""Finds reposts: by reference, and near copies by banded MinHash signatures, within a window of time.
+"""Finds reposts, and earlier reports of which a text may tell the same, within a window of time.
 
-The window has a fixed number of places, so its memory is fixed too: a report overwrites the oldest one. Each
-band has a table in which a hash of its values leads to a few places; a full bucket drops its oldest entry.
-The candidates found so are compared by their whole signatures.
+A repost is found by reference, by its words, which are those of an earlier text but for slips of the pen, or
+as its beginning. Any other text that is like an earlier one is only a candidate: whether both tell of one
+case is decided where they are coded (`streams.store.same_case`).
+
+The window has a fixed number of places, so its memory is bounded: a report overwrites the oldest one. Each
+band of a MinHash signature has a table in which a hash of its values leads to a few places; a full bucket
+drops its oldest entry. The texts that most bands lead to are compared word by word.
 """
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
+from collections.abc import Iterator
+from hashlib import blake2b
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streams.intake.minhash import PLACES, Signature, plain, signatures
+from models.reading_form.form import reading_form
+from streams.intake.frames import Frames, Words
+from streams.intake.minhash import PLACES, READ, signatures
+from streams.intake.wording import CUT, CUT_BY_DOTS, agreement, own_lines, words_of
 
 #: Values of a signature that must all be equal, and how many such bands are tried: all of the text's, and
-#: some of its head's, which must be more alike.
+#: some of its head's, for reposts that were cut off.
 BAND = 4
 WHOLE_BANDS, HEAD_BANDS = PLACES // BAND, 12
 BANDS = WHOLE_BANDS + HEAD_BANDS
-#: Places that one bucket leads to.
-WAYS = 4
-#: Similarity from which two texts are near copies, and from which their heads are the same.
-SIMILAR, SAME_HEAD = 0.5, 0.8
+#: Places that one bucket leads to, and how many of those that all lead to are compared.
+WAYS, COMPARED = 4, 8
 #: Letters, digits and spaces. Several people write the same shorter text, so it is no copy.
 SHORTEST = 20
 _DAY = 24 * 3600.0
+_DOTS = re.compile(r"(?:\u2026|\.{3})\W*\Z")
 _MIX = np.random.default_rng(7).integers(1, 2**63, BAND, dtype=np.uint64) | np.uint64(1)
 _BAND_SALT = np.arange(BANDS, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
 
 
-class _Signatures(NamedTuple):
-    """MinHash signature of a text, and its bucket in each band's table."""
+class Sighting(NamedTuple):
+    """What the window has of a report."""
 
-    values: Signature
-    """Of the whole text and of its head; shape (256,)."""
+    first: str | None = None
+    """The report that this one repeats."""
+    how: str = ""
+    """How that was found: by `reference` or by its `text`."""
+    similar: str | None = None
+    """Where it repeats none: the first of the reports that are like it, one like the other."""
+    reworded: bool = False
+    """Whether some words of one of these are others."""
+
+
+class _Read(NamedTuple):
+    """A text as it is compared."""
+
+    digest: int
+    text: str
+    """All words, of a long text the first."""
+    whole: Words
+    """None of a long text: what follows the first of them may be another text."""
+    head: Words
+    own: Words
+    """Without quotes, signature, and what stands before and behind it as in other posts."""
+    tail: Words
     buckets: NDArray[np.int64]
-    """One for each band, in all tables together; shape (44,)."""
+    """Of the writer's own words, one for each band, in all tables together; shape (44,)."""
+    looked: NDArray[np.int64]
+    """Also those of all words: the first text of a thread is kept with its title."""
+    cut: int
+    """Letters of an earlier text with which this one may end."""
 
 
 class Window:
-    """The first sightings of the last days, at most `size` of them, and what repeated them."""
+    """The different texts of the last days, at most `size` of them, and what repeated them."""
 
-    def __init__(self, size: int, days: float, similar: float = SIMILAR) -> None:
+    def __init__(self, size: int, days: float) -> None:
         self._size = size
-        self._similar = similar
         self._seconds = days * _DAY
-        self._signatures = np.zeros((size, 2 * PLACES), dtype=np.uint16)
         self._times = np.full(size, -np.inf)
         self._order = np.zeros(size, dtype=np.int64)
+        self._digests = np.zeros(size, dtype=np.uint64)
         self._ids: list[str | None] = [None] * size
+        self._similar: list[str | None] = [None] * size
+        self._reworded = np.zeros(size, dtype=np.bool_)
+        self._texts: list[tuple[str, str]] = [("", "")] * size
         self._places: dict[str, int] = {}
+        self._exact: dict[int, int] = {}
+        self._frames = Frames(size)
         self._buckets = 1 << max(10, (size - 1).bit_length() - 1)
         self._tables = np.full((BANDS * self._buckets, WAYS), -1, dtype=np.int32)
         self._next_way = np.zeros(BANDS * self._buckets, dtype=np.uint8)
@@ -60,37 +97,40 @@ class Window:
         self._added = 0
 
     def __len__(self) -> int:
-        """The number of first sightings that are kept."""
+        """The number of texts that are kept."""
         return len(self._places)
 
     def __contains__(self, id_: str) -> bool:
         return id_ in self._firsts
 
-    def first(self, id_: str, text: str, now: float, repost_of: str | None = None) -> tuple[str | None, str]:
-        """The id of the first report that this one repeats, and how it was found: by `reference` or by its
-        `text`; None for a first sighting, which is kept. `text`: without what was masked. `now`: seconds.
+    def sight(
+        self, id_: str, text: str, now: float, repost_of: str | None = None, *, keeps_text: bool = True
+    ) -> Sighting:
+        """What the report repeats, and what it is like. `text`: without what was masked. `now`: seconds. A
+        text that may not be kept is found again only as a whole.
 
         A repeated report is found to be what it was found to be before.
         """
         earlier = self._known(repost_of, now) if repost_of is not None else None
         if earlier is not None and earlier != id_:
             self._remember(id_, earlier, now)
-            return earlier, "reference"
-        marks = self._marks(text)
-        earlier = self._nearest(marks, now)
+            return Sighting(earlier, "reference")
+        read = self._read(id_, text)
+        seen = self._alike(id_, read, now) if read is not None else Sighting()
+        earlier = seen.first
         if repost_of is not None:
             # The original was never seen here, so its first repost stands for it.
             self._remember(repost_of, earlier or id_, now)
         self._remember(id_, earlier or id_, now)
         if earlier is None:
-            self._keep(id_, marks, now)
-        return (earlier, "text") if earlier is not None and earlier != id_ else (None, "")
+            self._keep(id_, read, seen, now, keeps_text=keeps_text)
+        return seen
 
-    def learn(self, id_: str, text: str, duplicate_of: str | None, at: float) -> None:
-        """Takes over what an earlier process decided about a report, which it received at this time."""
-        self._remember(id_, duplicate_of or id_, at)
-        if duplicate_of is None:
-            self._keep(id_, self._marks(text), at)
+    def learn(self, id_: str, text: str, seen: Sighting, at: float, *, keeps_text: bool = True) -> None:
+        """Takes over what an earlier process found of a report, which it received at this time."""
+        self._remember(id_, seen.first or id_, at)
+        if seen.first is None:
+            self._keep(id_, self._read(id_, text), seen, at, keeps_text=keeps_text)
 
     def forget(self, id_: str) -> None:
         """A deleted report is no first sighting any more; an unknown one is no error."""
@@ -108,51 +148,95 @@ class Window:
         if len(self._firsts) > self._size:
             self._firsts.popitem(last=False)
 
-    def _nearest(self, marks: _Signatures | None, now: float) -> str | None:
-        """The earliest report in the window that is a near copy."""
-        if marks is None:
-            return None
-        led = self._tables.take(marks.buckets, axis=0)
-        led = led[led >= 0]
-        if not len(led):
-            return None
-        places = np.unique(led)
-        places = places[now - self._times[places] <= self._seconds]
-        if not len(places):
-            return None
-        equal = self._signatures[places] == marks.values
-        whole, head = equal[:, :PLACES].mean(axis=1), equal[:, PLACES:].mean(axis=1)
-        copies = places[(whole >= self._similar) | (head >= SAME_HEAD)]
-        return self._ids[copies[self._order[copies].argmin()]] if len(copies) else None
+    def _alike(self, id_: str, read: _Read, now: float) -> Sighting:
+        """The report that this one repeats, or else the first of those that are like it."""
+        place = self._exact.get(read.digest)
+        if place is not None and now - self._times[place] <= self._seconds:
+            if self._ids[place] != id_:
+                return Sighting(self._ids[place], "text")
+            return Sighting(similar=self._similar[place], reworded=bool(self._reworded[place]))
+        found = Sighting()
+        for place in self._candidates(read.looked, now):
+            earlier = self._ids[place]
+            if earlier is None or earlier == id_:
+                continue
+            whole, own = (tuple(part.split()) for part in self._texts[place])
+            verdict = agreement(whole, read.whole, read.cut)
+            if verdict == "same":
+                return Sighting(earlier, "text")
+            if whole != own or read.whole != read.own:
+                verdict = agreement(_without(own, read.head, read.tail), read.own, read.cut)
+            if verdict is None or (found.similar is not None and not found.reworded):
+                continue
+            first = self._known(self._similar[place] or earlier, now)
+            # The end of a long text is not compared.
+            reworded = verdict == "reworded" or not read.whole or bool(self._reworded[place])
+            if first not in (None, id_) and not (found.similar and reworded):
+                found = Sighting(similar=first, reworded=reworded)
+        return found
+
+    def _candidates(self, buckets: NDArray[np.int64], now: float) -> Iterator[int]:
+        """Places of texts that may be like it, first those that most bands lead to."""
+        led = self._tables.take(buckets, axis=0)
+        places, bands = np.unique(led[led >= 0], return_counts=True)
+        valid = now - self._times[places] <= self._seconds
+        places, bands = places[valid], bands[valid]
+        best = np.lexsort((self._order[places], -bands))[:COMPARED]
+        return iter(places[best].tolist())
 
     def _clear(self, place: int | None) -> None:
         """Empties a place; what the tables lead to there is too old for ever."""
         if place is not None and (id_ := self._ids[place]) is not None:
             del self._places[id_]
             self._ids[place], self._times[place] = None, -np.inf
+            self._texts[place] = "", ""
+            if self._exact.get(digest := int(self._digests[place])) == place:
+                del self._exact[digest]
 
-    def _keep(self, id_: str, marks: _Signatures | None, now: float) -> None:
+    def _keep(self, id_: str, read: _Read | None, seen: Sighting, now: float, *, keeps_text: bool) -> None:
         self._clear(self._places.get(id_))
-        if marks is None:
+        if read is None:
             return
         place = self._added % self._size
         self._clear(place)
-        self._places[id_] = place
-        self._signatures[place], self._times[place] = marks.values, now
-        self._ids[place], self._order[place] = id_, self._added
-        ways = self._next_way[marks.buckets]
-        self._tables[marks.buckets, ways] = place
-        self._next_way[marks.buckets] = (ways + 1) % WAYS
+        self._places[id_] = self._exact[read.digest] = place
+        self._digests[place], self._times[place], self._order[place] = read.digest, now, self._added
+        self._ids[place], self._similar[place], self._reworded[place] = id_, seen.similar, seen.reworded
         self._added += 1
+        if keeps_text:
+            own = " ".join(read.own)
+            self._texts[place] = read.text, read.text if own == read.text else own
+            ways = self._next_way[read.buckets]
+            self._tables[read.buckets, ways] = place
+            self._next_way[read.buckets] = (ways + 1) % WAYS
 
-    def _marks(self, text: str) -> _Signatures | None:
+    def _read(self, id_: str, text: str) -> _Read | None:
         """None for a text that is too short."""
-        whole = plain(text)
-        if len(whole) < SHORTEST:
+        text = reading_form(text).text
+        whole = words_of(text)
+        joined = " ".join(whole)
+        if len(joined) < SHORTEST:
             return None
-        values = np.concatenate(signatures(whole))
-        bands = values.reshape(-1, BAND)[:BANDS].astype(np.uint64)
+        digest = int.from_bytes(blake2b(joined.encode(errors="replace"), digest_size=8).digest())
+        head, own, tail = self._frames.split(id_, own_lines(text))
+        own = tuple(" ".join(own)[:READ].split())
+        cut = CUT_BY_DOTS if _DOTS.search(text[-READ:]) else CUT
+        compared = whole if len(joined) <= READ else ()
+        bands = looked = self._bands(" ".join(own))
+        if head or tail:
+            looked = np.concatenate([self._bands(joined), bands])
+        return _Read(digest, joined[:READ], compared, head, own, tail, bands, looked, cut)
+
+    def _bands(self, text: str) -> NDArray[np.int64]:
+        bands = np.concatenate(signatures(text)).reshape(-1, BAND)[:BANDS].astype(np.uint64)
         mixed = ((bands + np.uint64(1)) * _MIX).sum(axis=1, dtype=np.uint64) + _BAND_SALT
         mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
-        buckets = (mixed >> np.uint64(32)).astype(np.int64) % self._buckets + self._tables_start
-        return _Signatures(values, buckets)
+        buckets: NDArray[np.int64] = (mixed >> np.uint64(32)).astype(np.int64) % self._buckets
+        return buckets + self._tables_start
+
+
+def _without(words: Words, head: Words, tail: Words) -> Words:
+    """Words without those that stand before and behind the text they are compared with."""
+    if head and words[: len(head)] == head:
+        words = words[len(head) :]
+    return words[: -len(tail)] if tail and words[-len(tail) :] == tail else words

@@ -16,7 +16,7 @@ from streams.codec import BadRecord
 from streams.dates import stated_time
 from streams.input_reports import report_of
 from streams.intake.authors import AuthorKeys
-from streams.intake.duplicates import Window
+from streams.intake.duplicates import Sighting, Window
 from streams.intake.filter import Filter, Terms, drug_terms, read_terms
 from streams.intake.items import Post
 from streams.intake.masking import MAX_MASKED, mask, unmasked_parts
@@ -102,9 +102,7 @@ class PostIntake:
         self._posts[verdict].inc()
         for m in masked:
             metrics.MASKED.labels(m.kind).inc()
-        first, how = self.window.first(post.id, unmasked_parts(text, masked), self._clock(), post.repost_of)
-        if first is not None:
-            metrics.DUPLICATES.labels(how).inc()
+        seen = self._sighting(post, unmasked_parts(text, masked))
         keeps_person = not post.aggregate_only
         return Report(
             id=post.id,
@@ -116,10 +114,20 @@ class PostIntake:
             permalink=_valid(_PERMALINK, post.permalink) if keeps_person else None,
             author=self.author_hash(post.author) if post.author and keeps_person else None,
             country=_valid(_COUNTRY, post.country),
-            duplicate_of=first,
+            duplicate_of=seen.first,
+            similar_to=seen.similar,
+            reworded=seen.reworded,
             aggregate_only=post.aggregate_only,
             masked=masked,
         )
+
+    def _sighting(self, post: Post, text: str) -> Sighting:
+        """What the post repeats. `text`: without what was masked."""
+        keeps_text = not post.aggregate_only
+        seen = self.window.sight(post.id, text, self._clock(), post.repost_of, keeps_text=keeps_text)
+        if seen.first is not None:
+            metrics.DUPLICATES.labels(seen.how).inc()
+        return seen
 
     def _created_at(self, post: Post) -> dict[str, Any]:
         """The time of the post, if it is believed; a text that is no time stays out: it may hold anything."""

@@ -5,8 +5,6 @@ The share of equal places of two signatures estimates the Jaccard similarity of 
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,8 +16,6 @@ PLACES = 128
 READ = 2000
 #: Characters from the start that have a signature of their own, for reposts that are cut off.
 HEAD = 80
-_REPOST = re.compile(r"^\s*(?:rt|qt|mt|via)\b[\s:]*(?:@\w+)?[\s:]*", re.IGNORECASE)
-_SEPARATOR = re.compile(r"[\W_]+")
 _random = np.random.default_rng(1997)
 _FACTORS = _random.integers(1, 2**32, PLACES, dtype=np.uint32) | np.uint32(1)
 _SUMMANDS = _random.integers(0, 2**32, PLACES, dtype=np.uint32)
@@ -27,18 +23,11 @@ _POWERS = np.array([1_000_003**i % 2**32 for i in range(SHINGLE)], dtype=np.uint
 _MIX = np.uint32(0x9E3779B1)
 
 
-def plain(text: str) -> str:
-    """The letters and digits of a text in lower case, without the mark of a repost before them; every other
-    character, such as punctuation and emoji, is a space.
-    """
-    return _SEPARATOR.sub(" ", _REPOST.sub("", text[: 2 * READ]).lower()).strip()[:READ]
-
-
-def signatures(plain_text: str) -> tuple[Signature, Signature]:
+def signatures(text: str) -> tuple[Signature, Signature]:
     """The minima of the whole text and those of its head; shape (128,) each. A text shorter than a shingle is
     padded with spaces.
     """
-    codes = np.frombuffer(plain_text.ljust(SHINGLE).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+    codes = np.frombuffer(text[:READ].ljust(SHINGLE).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
     n = len(codes) - SHINGLE + 1
     hashes = np.zeros(n, dtype=np.uint32)
     for i in range(SHINGLE):

@@ -7,7 +7,7 @@ from typing import Any
 from streams.broker.ranges import Progress, read_chunks
 from streams.codec import BadRecord
 from streams.input_reports import read_report
-from streams.intake.duplicates import Window
+from streams.intake.duplicates import Sighting, Window
 from streams.intake.masking import unmasked_parts
 from streams.records import Inbound
 from streams.settings import Settings
@@ -42,4 +42,8 @@ def _learn(window: Window, record: Inbound, deleted: dict[bytes | None, int]) ->
         report = read_report(record.value)
     except BadRecord:
         return
-    window.learn(report.id, unmasked_parts(report.text, report.masked), report.duplicate_of, record.timestamp)
+    window.learn(
+        report.id, unmasked_parts(report.text, report.masked),
+        Sighting(report.duplicate_of, "", report.similar_to, report.reworded), record.timestamp,
+        keeps_text=not report.aggregate_only,
+    )  # fmt: skip

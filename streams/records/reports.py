@@ -165,7 +165,13 @@ class Report:
     country: Country | None = None
     """As the source states it."""
     duplicate_of: Id | None = None
-    """Id of the first report that this one repeats or nearly repeats; null for the first one itself."""
+    """Id of the first report with the text that this one repeats; null for the first one itself. In records
+    of earlier versions also that of a similar text.
+    """
+    similar_to: Id | None = None
+    """Id of the first of the earlier reports with a similar text, which may tell of the same case."""
+    reworded: bool = False
+    """Some words of these texts are others, so that only what is coded in both can agree."""
     aggregate_only: bool = False
     """The terms of the source forbid keeping the text beyond its coding; see `without_text`."""
     masked: Annotated[tuple[Masked, ...], FailFast()] = ()

@@ -21,7 +21,7 @@ class WindowStatistics:
     """Statistics of a pair of drug and term over the reports of a window; see docs/results/signals.md."""
 
     n: int
-    """Unique reports with both."""
+    """Unique reports with both, or all reports where these were counted."""
     expected: float
     prr: Limits
     chi_square: float
@@ -36,6 +36,9 @@ class WindowStatistics:
     """Whether the prior of EBGM comes from the pairs of the window or, where they are too few for that, from
     the paper; None: not stated.
     """
+    all_reports: int | None = None
+    """Reports with both, and how many of these are left after duplicates; None: not stated."""
+    unique_reports: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -57,7 +57,8 @@ class SourceSettings(SettingsWithSecrets):
     """Days for which a repost is recognized after the first sighting."""
 
     duplicate_reports: int = Field(default=200_000, ge=1000, le=10_000_000)
-    """Most reports that are remembered to recognize reposts, the latest ones. Each takes about 1.7 kB."""
+    """Most texts that are remembered to recognize reposts, the latest ones. Each takes about 1.5 kB, and a
+    long one up to 6."""
 
     @field_validator("phone_regions")
     @classmethod

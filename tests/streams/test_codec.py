@@ -146,6 +146,9 @@ OLD |= GOLDEN
 GOLDEN = next_version(GOLDEN, folded=(Span(0, 6),))
 for name in ("tagged-v8", "coded-v11"):
     GOLDEN[name] = replace(GOLDEN[name], language_score=0.004)  # type: ignore[call-arg]
+# Of similar texts the first, which records before them do not have.
+OLD |= GOLDEN
+GOLDEN = next_version(GOLDEN, duplicate_of=None, similar_to="post-0", reworded=True)
 AGGREGATE = without_text(replace(OLD["coded-v7"], aggregate_only=True, indication="low mood"))
 
 
@@ -180,8 +183,10 @@ def test_golden_bytes_of_a_signal_are_written_and_read_back() -> None:
     assert decode(Signal, wire_bytes("signal-v1")) == SIGNAL
     earlier = replace(SIGNAL, known_use=True)
     assert decode(Signal, wire_bytes("signal-v2")) == earlier
-    windows = {"all": replace(earlier.windows["all"], ebgm_prior="published")}
-    golden, latest = wire_bytes("signal-v3"), replace(earlier, windows=windows)
+    stated = replace(earlier.windows["all"], ebgm_prior="published")
+    assert decode(Signal, wire_bytes("signal-v3")) == replace(earlier, windows={"all": stated})
+    counted = replace(stated, all_reports=31, unique_reports=28)
+    golden, latest = wire_bytes("signal-v4"), replace(earlier, windows={"all": counted})
     assert encode(latest) == golden
     assert decode(Signal, golden) == latest
 
@@ -286,7 +291,7 @@ def test_any_valid_unicode_text_is_accepted(text: str) -> None:
 
 
 def test_a_mention_past_the_end_of_the_text_and_a_relation_to_none_are_refused() -> None:
-    tagged = orjson.loads(encode(GOLDEN["tagged-v8"]))
+    tagged = orjson.loads(encode(GOLDEN["tagged-v9"]))
     with pytest.raises(BadRecord, match="ends after the text"):
         decode(TaggedReport, orjson.dumps(tagged | {"text": "short"}))
     tagged["relations"][0]["tail"] = 2

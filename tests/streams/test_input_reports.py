@@ -139,7 +139,13 @@ def test_a_source_states_what_the_drug_was_taken_for(written: object, stated: st
 
 def test_a_producer_may_state_what_a_source_states_in_the_same_form() -> None:
     stated: dict[str, Any] = {"language": "en", "permalink": "https://example.org/1", "author": HASH}
-    stated |= {"country": "NL", "duplicate_of": "z", "aggregate_only": True}
+    stated |= {
+        "country": "NL",
+        "duplicate_of": "z",
+        "similar_to": "y",
+        "reworded": True,
+        "aggregate_only": True,
+    }
     report = read(**stated, masked=[{"kind": "user", "start": 0, "end": 1}])
     assert {name: getattr(report, name) for name in stated} == stated
     assert report.masked == (Masked("user", 0, 1),)

@@ -31,6 +31,7 @@ FIELDS: dict[str, Any] = {
     "id": f"id-{SECRET}", "text": f"zoloft {SECRET}", "drug": f"drug {SECRET}", "author": f"@{SECRET}",
     "permalink": f"https://example.org/{SECRET}", "country": SECRET, "language": SECRET, "likes": SECRET,
     f"field-{SECRET}": SECRET, "duplicate_of": f"dup-{SECRET}", "created_at": "2026-03-04",
+    "similar_to": f"like-{SECRET}",
 }  # fmt: skip
 
 
@@ -63,6 +64,7 @@ BAD = (
     b"{" + SECRET.encode(), line(id=[SECRET]), line(text={SECRET: SECRET}),
     line(aggregate_only=SECRET), line(masked=[{"kind": SECRET, "start": 0, "end": 1}]),
     line(masked=SECRET), line(duplicate_of=SECRET + "\n"), line(id=SECRET + "\n"),
+    line(similar_to=SECRET + "\n"),
 )  # fmt: skip
 
 

@@ -60,17 +60,20 @@ def test_the_window_of_duplicates_survives_a_restart(bootstrap: str) -> None:
     settings = Settings(broker=f"kafka://{bootstrap}", duplicate_reports=1000)
     post = "my zoloft makes me yawn in every single meeting and my boss thinks that I hate him"
     sent = [Report(id="a", text=post), Report(id="b", text="RT " + post, duplicate_of="a")]
+    humira = post.replace("zoloft", "humira")
+    sent += [Report(id="like a", text=humira, similar_to="a")]
     sent += [Report(id="gone", text="what I wrote about lexapro here was too private to stay, so it went")]
     records = [(r.id.encode(), as_input(r)) for r in sent]
     processes.produce(bootstrap, "posts", [*records, (b"bad", b"{")])
     processes.forked_command("forget", "gone", env=processes.environment(bootstrap, 0))
     window = Window(1000, 7)
     asyncio.run(rebuild(window, settings, POSTS))
-    assert len(window) == 1
+    assert len(window) == 2
     now = time.time()
-    assert window.first("c", post + " 😂", now)[0] == "a"
-    assert window.first("d", "nothing like it, and long enough to count", now, repost_of="b")[0] == "a"
-    assert window.first("e", sent[2].text, now)[0] is None
+    assert window.sight("c", post + " 😂", now)[0] == "a"
+    assert window.sight("like it", humira + " #humira", now).similar == "a"
+    assert window.sight("d", "nothing like it, and long enough to count", now, repost_of="b")[0] == "a"
+    assert window.sight("e", sent[3].text, now)[0] is None
 
 
 def test_what_was_deleted_after_its_key_moved_to_another_partition_is_not_kept(bootstrap: str) -> None:
@@ -86,4 +89,4 @@ def test_what_was_deleted_after_its_key_moved_to_another_partition_is_not_kept(b
     window = Window(1000, 7)
     asyncio.run(rebuild(window, Settings(broker=f"kafka://{bootstrap}"), POSTS))
     assert len(window) == 0
-    assert [window.first(f"{id_} 2", text, time.time())[0] for id_, text in texts.items()] == [None, None]
+    assert [window.sight(f"{id_} 2", text, time.time())[0] for id_, text in texts.items()] == [None, None]
