@@ -18,8 +18,8 @@ Case = dict[str, Any]
 #: Stands with every case.
 NOTE = "candidate, not assessed by a qualified person; not an E2B message"
 REPORT = (
-    "id", "reported_at", "source", "language", "permalink", "author_known", "report_group", "record_id",
-    "text",
+    "id", "reported_at", "source", "language", "permalink", "author_known", "duplicate_of", "report_group",
+    "record_id", "text",
 )  # fmt: skip
 EVENT = (
     "span_start", "span_end", "llt", "pt", "soc", "serious", "negated", "hypothetical", "other_experiencer",
@@ -28,8 +28,8 @@ EVENT = (
 CRITERIA = ("reporter", "patient", "drug", "event")
 #: Columns of CSV.
 COLUMNS = (
-    "id", "reported_at", "source", "language", "permalink", "repeats", *CRITERIA, "valid", "decided",
-    "serious", "drugs", "terms", "text", "note",
+    "id", "reported_at", "source", "language", "permalink", "repeats", "group", *CRITERIA, "valid",
+    "decided", "serious", "drugs", "terms", "text", "note",
 )  # fmt: skip
 #: Words by which a text names a patient other than its writer: an age, or a relative.
 PERSON = re.compile(
@@ -70,7 +70,8 @@ def _case(rows: Sequence[Mapping[str, Any]], *, texts: bool) -> Case:
         "source": report["source"],
         "language": report["language"],
         "permalink": report["permalink"] if texts else None,
-        "repeats": report["report_group"] if report["report_group"] != report["id"] else None,
+        "repeats": report["duplicate_of"],
+        "group": report["report_group"],
         "criteria": flags,
         "valid": all(flags.values()),
         "decided": all(event["review"] for event in events),

@@ -14,12 +14,11 @@ from streams.codec import BadRecord, decode
 from streams.records import SECOND, Inbound, Review
 from streams.store.batches import Batch
 from streams.store.database import Database
+from streams.store.repeats import rows_of
 from streams.store.rows import SHARED, Row, pairs_of
-from streams.store.tables import EVENTS, REVIEWS, quoted
+from streams.store.tables import EVENTS, REVIEWS
 
 log = logging.getLogger(__name__)
-#: Ids of reports in one query.
-CHUNK = 1000
 #: In the column `drug_evidence` of an event whose drugs a reviewer has set.
 BY_REVIEWER = "reviewer"
 #: Columns of the code and the flags of an event.
@@ -137,31 +136,20 @@ def _kept(database: Database, ids: Sequence[str]) -> Iterable[Row]:
     # Read to the end, which ends the transaction of the query.
     if not list(database.query(f"SELECT 1 FROM {REVIEWS.name} LIMIT 1")[1]):
         return []
-    return _rows(database, f"SELECT * FROM {REVIEWS.name} WHERE report_id", ids)
+    return rows_of(database, REVIEWS.columns, "reviews WHERE report_id", ids)
 
 
 def _load(database: Database, batch: Batch, ids: Sequence[str]) -> None:
     """Puts the stored events of some reports into the batch, to be written anew."""
-    columns = ", ".join(EVENTS.columns)
-    batch.rows.events += _rows(database, f"SELECT {columns} FROM {EVENTS.name} WHERE report_id", ids)
+    batch.rows.events += rows_of(database, EVENTS.columns, "events WHERE report_id", ids)
     batch.replaced += ids
 
 
 def _reports(database: Database, batch: Batch, ids: set[str]) -> list[Row]:
     """The rows of some reports, as they are after the batch."""
     given = [row for row in batch.rows.reports if row["id"] in ids]
-    columns = ", ".join(["id", "record_id", "text", *SHARED])
-    missing = sorted(ids - {row["id"] for row in given})
-    stored = _rows(database, f"SELECT {columns} FROM reports WHERE id", missing)
+    columns = ("id", "record_id", "text", *SHARED)
+    stored = rows_of(database, columns, "reports WHERE id", ids - {row["id"] for row in given})
     for row in stored:
         row["reported_at"] = row["reported_at"].isoformat() if row["reported_at"] else None
     return given + stored
-
-
-def _rows(database: Database, sql: str, ids: Sequence[str]) -> list[Row]:
-    """The rows of a query that ends in the column of the ids."""
-    all_rows: list[dict[str, Any]] = []
-    for i in range(0, len(ids), CHUNK):
-        names, rows = database.query(f"{sql} IN ({', '.join(map(quoted, ids[i : i + CHUNK]))})")
-        all_rows += [dict(zip(names, row, strict=True)) for row in rows]
-    return all_rows

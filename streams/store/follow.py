@@ -32,6 +32,7 @@ from streams.store.batches import Batch, Offsets, fold, next_offsets, read_all
 from streams.store.database import Database, DatabaseAway, DatabaseBusy, DatabaseError
 from streams.store.decisions import apply_decisions, read_decisions
 from streams.store.opening import open_database
+from streams.store.repeats import join_repeats
 from streams.store.same_topics import others_of, refusal, start_of
 from streams.topics import (
     EVENTS,
@@ -166,6 +167,7 @@ class Follower:
         decisions, unreadable_decisions = read_decisions([m for m in messages if m.topic == REVIEWS.name])
         unreadable += unreadable_decisions
         apply_decisions(self._database, batch, decisions)
+        join_repeats(self._database, batch)
         batch.offsets = next_offsets(messages)
         self._database.write(batch)
         self.counts.update(

@@ -38,6 +38,7 @@ INDEXES = (
     "CREATE INDEX IF NOT EXISTS events_report ON events (report_id)",
     "CREATE INDEX IF NOT EXISTS pairs_report ON pairs (report_id)",
     "CREATE INDEX IF NOT EXISTS pairs_term ON pairs (pt, drug)",
+    "CREATE INDEX IF NOT EXISTS reports_repeats ON reports (duplicate_of)",
 )
 
 

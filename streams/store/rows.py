@@ -13,6 +13,7 @@ from models.drugs.placeholders import is_product
 from streams.dates import implausible
 from streams.order import Revision
 from streams.records import CodedEvent, CodedReport, Origin, Report, Summary
+from streams.store.same_case import group_of
 from streams.store.tables import REPORTS, SUMMARIES, Table
 
 Row = dict[str, Any]
@@ -53,7 +54,6 @@ class Rows:
 
     def _add_report(self, row: Row, record: Report) -> None:
         id_ = row["id"]
-        group = getattr(record, "duplicate_of", None) or id_
         reported_at = _time(_reported_at(record))
         row |= {
             "source": record.source,
@@ -64,7 +64,9 @@ class Rows:
             "indication": _text(record.indication),
             "created_at": _time(record.created_at),
             "reported_at": reported_at,
-            "report_group": group,
+            # That of a repeat is the group of the report that it repeats; see `streams.store.repeats`.
+            "report_group": group_of(record) if isinstance(record, CodedReport) else id_,
+            "duplicate_of": record.duplicate_of,
             "mentions": _mentions(record),
             "record_id": record.record_id,
             "permalink": None if getattr(record, "aggregate_only", False) else _text(record.permalink),

@@ -8,12 +8,14 @@ from typing import Any
 from streams.store.tables import SUMMARIES, TABLES
 
 #: Of the tables as they are now.
-VERSION = 4
+VERSION = 5
 _NAMES = ", ".join(SUMMARIES.columns)
 #: Of the reports of version 3 those that are moved to SUMMARIES, and what lets any other record of the same
 #: question replace the row that stays.
 MOVED = f"SELECT {_NAMES} FROM reports WHERE summary IS NOT NULL OR deleted AND origin_topic = 'questions'"
 REPLACEABLE = "generations = '[0,0,0,0,0]' WHERE summary IS NOT NULL"
+#: Of the reports of version 4 those that repeat another one.
+REPEATS = "duplicate_of = report_group WHERE report_group <> id"
 #: What brings the tables from each earlier version to the next. Version 1 did not state itself.
 MIGRATIONS: dict[int, tuple[str, ...]] = {
     1: (
@@ -28,6 +30,10 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
         f"INSERT INTO {SUMMARIES.name} ({_NAMES}) {MOVED}",
         f"UPDATE reports SET {REPLACEABLE}",
         "ALTER TABLE reports DROP COLUMN summary",
+    ),
+    4: (
+        "ALTER TABLE reports ADD COLUMN duplicate_of text",
+        f"UPDATE reports SET {REPEATS}",
     ),
 }
 #: Runs a statement and returns its rows.

@@ -53,7 +53,8 @@ REPORTS = Table(
         "created_at": "timestamp",
         "received_at": "timestamp",
         "reported_at": "timestamp",  # created_at; received_at without it or where it is in the future
-        "report_group": "text",  # the report that this one repeats, else its own id
+        "report_group": "text",  # equal for reports of one case
+        "duplicate_of": "text",  # the first report with this text
         "mentions": "text",  # JSON; words of the text only where the text is kept
         "record_id": "text",
         "permalink": "text",  # address at the source

@@ -115,4 +115,9 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
         f"DROP VIEW IF EXISTS {REPORTS.name}",
         f"ALTER TABLE {STORED_REPORTS} DROP COLUMN summary",
     ),
+    4: (
+        f"ALTER TABLE {STORED_REPORTS} ADD COLUMN IF NOT EXISTS duplicate_of Nullable(String)",
+        f"ALTER TABLE {STORED_REPORTS} UPDATE {schema.REPEATS} SETTINGS mutations_sync = 2",
+        f"DROP VIEW IF EXISTS {REPORTS.name}",
+    ),
 }

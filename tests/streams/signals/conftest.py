@@ -13,6 +13,7 @@ from streams.settings import Settings
 from streams.store.batches import Read, fold
 from streams.store.database import Database
 from streams.store.opening import open_database
+from streams.store.repeats import join_repeats
 from streams.store.tables import REPORTS
 
 Fill = Callable[[Sequence[CodedReport]], None]
@@ -30,7 +31,9 @@ def fill(database_path: str) -> Fill:
     def write(reports: Sequence[CodedReport]) -> None:
         database = open_database(Settings(database=database_path), write=True)
         read = [Read(r.id, revision_of(r), r) for r in reports]
-        database.write(fold(read, database.revisions(REPORTS, [r.id for r in reports])))
+        batch = fold(read, database.revisions(REPORTS, [r.id for r in reports]))
+        join_repeats(database, batch)
+        database.write(batch)
         database.close()
 
     return write

@@ -41,9 +41,9 @@ def contents(database: Database) -> list[list[tuple[Any, ...]]]:
     return [
         rows(database, f"SELECT {columns} {end}")
         for columns, end in (
-            ("id, text, source, report_group, reported_at", "FROM reports WHERE NOT deleted ORDER BY id"),
+            ("id, text, source, duplicate_of, reported_at", "FROM reports WHERE NOT deleted ORDER BY id"),
             ("report_id, position, mention, pt, negated", "FROM events ORDER BY 1, 2"),
-            ("report_id, report_group, drug, pt, soc, affirmed", "FROM pairs ORDER BY 1, 3, 4, 6"),
+            ("report_id, source, drug, pt, soc, affirmed", "FROM pairs ORDER BY 1, 3, 4, 6"),
         )
     ]
 
@@ -60,15 +60,15 @@ def test_a_report_becomes_rows_of_three_tables(opened: Open) -> None:
     assert counts["written"] == 1
     noon = datetime(2026, 3, 4, 12, 7)
     assert contents(database) == [
-        [("a", "nul � byte", "posts", "a", noon)],
+        [("a", "nul � byte", "posts", None, noon)],
         [
             ("a", 0, "text", "Nausea", False),
             ("a", 1, "text", "Insomnia", True),
             ("a", 2, "text", None, False),
         ],
         [
-            ("a", "a", "sertraline", "Insomnia", "Psychiatric disorders", False),
-            ("a", "a", "sertraline", "Nausea", "Gastrointestinal disorders", True),
+            ("a", "posts", "sertraline", "Insomnia", "Psychiatric disorders", False),
+            ("a", "posts", "sertraline", "Nausea", "Gastrointestinal disorders", True),
         ],
     ]
     assert database.offsets() == {("events", 0): 6}
@@ -223,8 +223,8 @@ def test_a_question_keeps_its_events_and_its_short_form_in_whatever_order_they_a
     for i in order:
         apply(database, both[i])
     joined = "FROM reports r JOIN summaries s ON s.id = r.id JOIN events e ON e.report_id = r.id"
-    sql = f"SELECT r.source, s.source, s.summary, r.report_group, e.pt {joined}"
-    assert rows(database, sql) == [("questions", "questions", "short?", "q", "Nausea")]
+    sql = f"SELECT r.source, s.source, s.summary, e.pt {joined}"
+    assert rows(database, sql) == [("questions", "questions", "short?", "Nausea")]
     assert database.offsets() == {("summaries", 2): 10, ("events", 0): 4}
     headers = ((ORIGIN, b"questions/0/1"), (RECEIVED_AT, NOON.isoformat().encode()))
     apply(database, Inbound("events", 0, 4, b"q", None, 0.0, headers))

@@ -24,9 +24,9 @@ from tests.streams.store.conftest import Open
 from tests.streams.store.messages import event, message, report
 
 #: The first version that has each of these columns.
-FIRST = {"permalink": 2, "author_known": 2, "found": 2, "reading": 2, "indication": 3}
+FIRST = {"permalink": 2, "author_known": 2, "found": 2, "reading": 2, "indication": 3, "duplicate_of": 5}
 ROWS = (
-    "INSERT INTO reports (id, text, deleted) VALUES ('old', 'kept', FALSE)",
+    "INSERT INTO reports (id, text, report_group, deleted) VALUES ('old', 'kept', 'first', FALSE)",
     "INSERT INTO reports (id, source, text, summary, deleted, origin_topic, origin_partition, origin_offset, "
     "generations, releases) VALUES ('asked', 'questions', 'long', 'short?', FALSE, 'questions', 0, 4, "
     "'[0,0,0,0,9]', '{\"summarization\":\"000000000000\"}')",
@@ -97,6 +97,8 @@ def test_the_short_questions_of_an_earlier_version_move_to_their_own_table(
         ("asked", "short?", False), ("gone", None, True),
     ]  # fmt: skip
     assert "summary" not in database.query("SELECT * FROM reports")[0]
+    repeated = database.query("SELECT id, duplicate_of FROM reports WHERE duplicate_of IS NOT NULL")[1]
+    assert list(repeated) == [("old", "first")]
     # The record with the events of the same question is the first that replaces its row.
     made = replace(
         report("asked", 4, event(), source="questions", indication="gout"), origin=Origin("questions", 0, 4),

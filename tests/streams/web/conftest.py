@@ -21,6 +21,7 @@ from streams.records import CodedReport
 from streams.settings import Settings
 from streams.store.batches import Read, fold
 from streams.store.opening import open_database
+from streams.store.repeats import join_repeats
 from streams.store.tables import REPORTS
 from streams.web.app import application
 from tests.streams.store.messages import event, report
@@ -85,7 +86,9 @@ def crowded(count: int = 14) -> CodedReport:
 def fill(path: Path, made: list[CodedReport]) -> None:
     database = open_database(Settings(database=str(path)), write=True)
     read = [Read(r.id, revision_of(r), r) for r in made]
-    database.write(fold(read, database.revisions(REPORTS, [r.id for r in made])))
+    batch = fold(read, database.revisions(REPORTS, [r.id for r in made]))
+    join_repeats(database, batch)
+    database.write(batch)
     database.close()
 
 
