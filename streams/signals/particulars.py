@@ -26,7 +26,7 @@ def particulars(outcome: Outcome, releases: Sequence[str], version: str) -> Iter
     yield (
         "Data",
         (
-            f"{whole.reports} unique reports with {whole.pairs} pairs, found by models in texts of "
+            f"{whole.reports} {population.counted} with {whole.pairs} pairs, found by models in texts of "
             f"{population.source or 'all sources'}, {population.language or 'all languages'}{left_out}"
         ),
     )
@@ -37,7 +37,7 @@ def particulars(outcome: Outcome, releases: Sequence[str], version: str) -> Iter
             "time of a report is that of its text, else of its arrival"
         ),
     )
-    yield "Unit", "unique report: known repeats of a report count once"
+    yield "Unit", f"{population.counted}: known repeats count {'too' if population.all_reports else 'once'}"
     yield from _definitions(population)
     yield from _methods(options, whole)
     yield "Models", ", ".join(releases) or "unknown"

@@ -21,8 +21,8 @@ WINDOWS: dict[str, timedelta | None] = {"all": None, "90d": timedelta(days=90), 
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """Which reports and which of their pairs count. Reports of one group, that is repeats of one report,
-    count once; a report without a pair that counts is not in the population.
+    """Which reports and which of their pairs count. Reports of one group, that is of one case, count once; a
+    report without a pair that counts is not in the population.
     """
 
     level: Level = "pt"
@@ -41,6 +41,18 @@ class Population:
     """Also events of other people than the writer."""
     first: bool = False
     """Only reports that repeat none which counts from before `start`."""
+    all_reports: bool = False
+    """Each report of a group counts."""
+
+    @property
+    def unit(self) -> str:
+        """The column of `pairs` of which each value counts once."""
+        return "report_id" if self.all_reports else "report_group"
+
+    @property
+    def counted(self) -> str:
+        """What counts, in words."""
+        return "reports" if self.all_reports else "unique reports"
 
     def within(self, window: str, now: datetime) -> Population:
         """The same population in a window that ends now."""
@@ -58,7 +70,7 @@ class Population:
         conditions += [f"language = {quoted(self.language)}"] if self.language is not None else []
         if self.first:
             before = replace(self, start=None, stop=self.start, first=False).where()
-            conditions.append(f"report_group NOT IN (SELECT report_group FROM pairs WHERE {before})")
+            conditions.append(f"{self.unit} NOT IN (SELECT {self.unit} FROM pairs WHERE {before})")
         return " AND ".join(conditions)
 
     def _before(self, stop: datetime) -> str:
@@ -74,7 +86,9 @@ class Tables:
     pairs: list[Pair]
     counts: Counts
     reports: int
-    """Unique reports in the population."""
+    """Unique reports in the population, or all of them."""
+    of_pairs: Sequence[tuple[int, int]] = ()
+    """Of each pair all reports, and the unique ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +107,9 @@ def count(database: Database, population: Population, *, stratified: bool = Fals
     (Mantel and Haenszel's way, as in DuMouchel 1999), so that what differs between these is no signal.
     """
     # The pairs first: margins that are read later are no smaller, unless reports are deleted meanwhile.
-    found = sorted(_ask(database, population, ("drug", "term")))
+    both = ("report_id", "report_group")
+    numbers = {(d, t): (n, m) for d, t, n, m in _ask(database, population, ("drug", "term"), units=both)}
+    found = sorted((*pair, n[both.index(population.unit)]) for pair, n in numbers.items())
     drugs, terms = (dict(_ask(database, population, (name,))) for name in ("drug", "term"))
     found = [row for row in found if drugs.get(row[0], 0) >= row[2] <= terms.get(row[1], 0)]
     pairs = [(drug, term) for drug, term, _ in found]
@@ -107,7 +123,7 @@ def count(database: Database, population: Population, *, stratified: bool = Fals
     if stratified and pairs:
         by_stratum = strata(database, population, pairs, STRATUM)
         counts = replace(counts, stratified=by_stratum.expected.sum(axis=1))
-    return Tables(pairs, counts, int(total))
+    return Tables(pairs, counts, int(total), [numbers[pair] for pair in pairs])
 
 
 def without_language(database: Database, population: Population) -> int:
@@ -116,12 +132,12 @@ def without_language(database: Database, population: Population) -> int:
     """
     if population.language is None:
         return 0
-    counted = f"SELECT report_group FROM pairs WHERE {population.where()}"
+    counted = f"SELECT {population.unit} FROM pairs WHERE {population.where()}"
     where = (
         f"{replace(population, language=None).where()} AND coalesce(language, '') = '' "
-        f"AND report_group NOT IN ({counted})"
+        f"AND {population.unit} NOT IN ({counted})"
     )
-    ((reports,),) = database.query(f"SELECT count(DISTINCT report_group) FROM pairs WHERE {where}")[1]
+    ((reports,),) = database.query(f"SELECT count(DISTINCT {population.unit}) FROM pairs WHERE {where}")[1]
     return int(reports)
 
 
@@ -157,19 +173,24 @@ def strata(database: Database, population: Population, pairs: Sequence[Pair], st
 
 
 def _ask(
-    database: Database, population: Population, keys: Sequence[str], stratum: str = "NULL"
+    database: Database,
+    population: Population,
+    keys: Sequence[str],
+    stratum: str = "NULL",
+    units: Sequence[str] = (),
 ) -> Iterable[Any]:
-    """Unique reports for each value of the keys, as rows of the keys and the number."""
+    """Reports for each value of the keys, as rows of the keys and the number, by default of unique ones."""
+    units = units or (population.unit,)
     term = {"pt": "pt", "soc": "soc"}[population.level]
-    first = f"min({stratum}) OVER (PARTITION BY report_group)"
+    first = f"min({stratum}) OVER (PARTITION BY {population.unit})"
     columns = {"drug": "drug", "term": term, "stratum": first}
     chosen = [f"{columns[key]} AS k{i}" for i, key in enumerate(keys)]
     names = [f"k{i}" for i in range(len(keys))]
     where = population.where() + (f" AND {stratum} IS NOT NULL" if "stratum" in keys else "")
-    inner = ", ".join([*chosen, "report_group"])
+    inner = ", ".join([*chosen, *units])
     grouped = f" GROUP BY {', '.join(names)}" if names else ""
     sql = (
-        f"SELECT {', '.join([*names, 'count(DISTINCT report_group)'])} "
+        f"SELECT {', '.join([*names, *(f'count(DISTINCT {unit})' for unit in units)])} "
         f"FROM (SELECT {inner} FROM pairs WHERE {where}) AS counted{grouped}"
     )
     return database.query(sql)[1]

@@ -74,7 +74,7 @@ class Outcome:
     changed: frozenset[Pair]
     """Pairs of which the number of reports is not that of the computation before; of the first one all."""
     without_language: int = 0
-    """Unique reports that are left out because the population is of one language and they state none."""
+    """Reports that are left out because the population is of one language and they state none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +84,8 @@ class _Found:
     places: dict[Pair, int]
     statistics: Statistics
     prior_is_fitted: bool
+    of_pairs: Sequence[tuple[int, int]]
+    """All reports, and unique ones, at each place."""
 
 
 class Surveillance:
@@ -108,7 +110,7 @@ class Surveillance:
             tables = count(self.database, population, stratified=self._options.stratified)
             prior, is_fitted = prior_of(tables.counts)
             places = {pair: i for i, pair in enumerate(tables.pairs)}
-            found[name] = _Found(places, evaluate(tables.counts, prior), is_fitted)
+            found[name] = _Found(places, evaluate(tables.counts, prior), is_fitted, tables.of_pairs)
             windows[name] = Window(tables.reports, len(tables.pairs), prior, is_fitted)
             reports = dict(zip(tables.pairs, tables.counts.n.tolist(), strict=True))
             changed |= {pair for pair, _ in reports.items() ^ self._before.get(name, {}).items()}
@@ -143,22 +145,20 @@ class Surveillance:
             flags[FDR] = discoveries(found.statistics.counts, self._options.fdr)
         places = {pair: found.places[pair] for pair in listed if pair in found.places}
         return {
-            pair: _record(
-                found.statistics,
-                i,
-                tuple(name for name, met in flags.items() if met[i]),
-                found.prior_is_fitted,
-            )
+            pair: _record(found, i, tuple(name for name, met in flags.items() if met[i]))
             for pair, i in places.items()
         }
 
 
-def _record(s: Statistics, i: int, criteria: tuple[str, ...], prior_is_fitted: bool) -> WindowStatistics:
+def _record(found: _Found, i: int, criteria: tuple[str, ...]) -> WindowStatistics:
+    s = found.statistics
+    every, unique = found.of_pairs[i]
     return WindowStatistics(
         n=int(s.counts.n[i]), expected=_rounded(s.expected[i]), prr=_limits(s.prr, i),
         chi_square=_rounded(s.chi_square[i]), chi_square_yates=_rounded(s.chi_square_yates[i]),
         ror=_limits(s.ror, i), ic=_limits(s.ic, i), ebgm=_limits(s.ebgm, i), criteria=criteria,
-        ebgm_prior="fitted" if prior_is_fitted else "published",
+        ebgm_prior="fitted" if found.prior_is_fitted else "published",
+        all_reports=every, unique_reports=unique,
     )  # fmt: skip
 
 

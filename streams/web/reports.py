@@ -17,6 +17,8 @@ from streams.web.store_queries import Rows, rows
 
 LATEST = 20
 REPORTS_OF_PAIR = 50
+#: Pairs that the signals count.
+COUNTED = "affirmed AND NOT other_experiencer"
 EVENT_FLAGS = ("negated", "hypothetical", "other_experiencer", "serious")
 FLAG_NAMES = {
     "negated": "negated", "hypothetical": "possible", "other_experiencer": "another person's",
@@ -37,13 +39,14 @@ def latest(database: Database, *, texts: bool) -> Rows:
 
 def of_pair(database: Database, drug: str, term: str, *, texts: bool) -> tuple[dict[str, int], Rows]:
     """The latest reports of a drug and a preferred term or organ class; and how many `reports` have the pair,
-    and how many unique ones are `counted` in the signals.
+    how many of them the signals count as `all_reports`, and as `unique_reports`.
     """
     same = f"drug = {quoted(drug)} AND (pt = {quoted(term)} OR soc = {quoted(term)})"
     (numbers,) = rows(
         database,
         "SELECT count(DISTINCT report_id) AS reports, "
-        "count(DISTINCT CASE WHEN affirmed AND NOT other_experiencer THEN report_group END) AS counted "
+        f"count(DISTINCT CASE WHEN {COUNTED} THEN report_id END) AS all_reports, "
+        f"count(DISTINCT CASE WHEN {COUNTED} THEN report_group END) AS unique_reports "
         f"FROM pairs WHERE {same}",
     )
     reported = rows(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from streams.records import Signal, WatchState, WindowStatistics
-from streams.signals.population import WINDOWS
+from streams.signals.population import WINDOWS, Population
 from streams.signals.surveillance import Options, Outcome, Surveillance
 from streams.store.database import Database, DatabaseError
 from streams.web.store_queries import StoreQueries, rows
@@ -42,6 +42,8 @@ class SignalFilter:
     soc: str = ""
     window: str = "all"
     sort: str = SORT
+    all_reports: bool = False
+    """Each report counts, also repeats of a case."""
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> SignalFilter:
@@ -50,33 +52,42 @@ class SignalFilter:
         return cls(
             query.get("drug", "")[:200], query.get("term", "")[:200], query.get("soc", "")[:200],
             window if window in WINDOWS else "all", sort if sort in SORTS else SORT,
+            query.get("count") == "all",
         )  # fmt: skip
 
 
+@dataclass(slots=True)
+class _Kept:
+    """The last computation for a population."""
+
+    outcome: Outcome | None = None
+    computed_at: float = 0.0
+    renewal: asyncio.Task[None] | None = None
+
+
 class Signals:
-    """The signals of the last computation."""
+    """The signals of the last computations: of unique reports, and of all where that was asked for."""
 
     def __init__(self, queries: StoreQueries) -> None:
         """`queries` must not be shared: a computation takes seconds, and other queries would wait for it."""
         self._queries = queries
         self._lock = asyncio.Lock()
-        self._computed_at = 0.0
-        self._renewal: asyncio.Task[None] | None = None
-        self._outcome: Outcome | None = None
+        self._kept = {False: _Kept(), True: _Kept()}
         self.organ_classes: dict[str, str] = {}
         """Preferred term to organ class."""
 
-    async def outcome(self) -> Outcome:
+    async def outcome(self, *, all_reports: bool = False) -> Outcome:
         """The last outcome; only the first computation is waited for, later ones run in the background."""
         async with self._lock:
-            if self._outcome is None:
-                await self._renew()
-            elif time.monotonic() - self._computed_at > FRESH_SECONDS and (
-                self._renewal is None or self._renewal.done()
+            kept = self._kept[all_reports]
+            if kept.outcome is None:
+                await self._renew(all_reports=all_reports)
+            elif time.monotonic() - kept.computed_at > FRESH_SECONDS and (
+                kept.renewal is None or kept.renewal.done()
             ):
-                self._renewal = asyncio.create_task(self._renew())
-            assert self._outcome is not None
-            return self._outcome
+                kept.renewal = asyncio.create_task(self._renew(all_reports=all_reports))
+            assert kept.outcome is not None
+            return kept.outcome
 
     async def start(self) -> None:
         """Computes them in advance; if the store cannot be read yet, the first request computes them."""
@@ -84,21 +95,24 @@ class Signals:
             await self.outcome()
 
     async def close(self) -> None:
-        """Closes the store when the running computation is done."""
-        if self._renewal is not None:
-            with suppress(DatabaseError):
-                await self._renewal
+        """Closes the store when the running computations are done."""
+        for kept in self._kept.values():
+            if kept.renewal is not None:
+                with suppress(DatabaseError):
+                    await kept.renewal
         await self._queries.close()
 
-    async def _renew(self) -> None:
-        self._outcome = await self._queries.run(self._compute)
-        self._computed_at = time.monotonic()
+    async def _renew(self, *, all_reports: bool) -> None:
+        options = Options(Population(all_reports=all_reports))
+        kept = self._kept[all_reports]
+        kept.outcome = await self._queries.run(lambda database: self._compute(database, options))
+        kept.computed_at = time.monotonic()
 
-    def _compute(self, database: Database) -> Outcome:
+    def _compute(self, database: Database, options: Options) -> Outcome:
         self.organ_classes = {
             row["pt"]: row["soc"] for row in rows(database, "SELECT DISTINCT pt, soc FROM pairs")
         }
-        return Surveillance(database, Options()).compute(datetime.now(UTC))
+        return Surveillance(database, options).compute(datetime.now(UTC))
 
     def select(self, outcome: Outcome, chosen: SignalFilter) -> list[tuple[Signal, WindowStatistics]]:
         """The signals that pass the filter, sorted, with their statistics in the window."""

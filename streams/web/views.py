@@ -66,7 +66,7 @@ async def case(request: web.Request) -> web.Response:
 
 async def signals(request: web.Request) -> web.Response:
     site, wanted = request.app[SITE], SignalFilter.of(request.query)
-    outcome = await site.signals.outcome()
+    outcome = await site.signals.outcome(all_reports=wanted.all_reports)
     chosen = site.signals.select(outcome, wanted)
     shown = [(signal, statistics, sparkline(signal.watch)) for signal, statistics in chosen[:SHOWN]]
     return page(

@@ -37,6 +37,7 @@ SOURCE = Annotated[str | None, typer.Option(help="only reports of this input top
 LANGUAGE = Annotated[str | None, typer.Option(help="only reports of which the source states this language")]
 SERIOUS = Annotated[bool, typer.Option("--serious", help="only serious events")]
 OTHERS = Annotated[bool, typer.Option("--others", help="also events of other people than the writer")]
+ALL = Annotated[bool, typer.Option("--all-reports", help="count every report, also repeats of a case")]
 STRATIFIED = Annotated[
     bool, typer.Option("--stratified", help="sum the expected counts over strata by source and language")
 ]
@@ -67,6 +68,7 @@ def signals(
     language: LANGUAGE = None,
     serious: SERIOUS = False,
     others: OTHERS = False,
+    all_reports: ALL = False,
     stratified: STRATIFIED = False,
     least: LEAST = 3,
     fdr: DISCOVERY = None,
@@ -88,9 +90,8 @@ def signals(
         end_at_sigterm()
     _check(level, source, criterion, fdr)
     check_writable(html=html, json=json)
-    population = Population(
-        "soc" if level == "soc" else "pt", source=source, language=language, serious=serious, others=others
-    )
+    terms = "soc" if level == "soc" else "pt"
+    population = Population(terms, None, None, source, language, serious, others, all_reports=all_reports)
     settings = broker_settings() if publish else read_settings()
     run = _Run(settings, Options(population, stratified, least, fdr, criterion=criterion), _parsed(until))
     outputs = _Outputs(show, html, json, publish)
@@ -239,18 +240,22 @@ def _print(outcome: Outcome, shown: list[Signal], pairs: int) -> None:
     from streams.cli.display import plain_text
     from streams.signals.surveillance import CAVEAT
 
-    table = Table("drug", "term", "n", "expected", "PRR", "ROR", "IC025", "EB05", "7 days", "criteria")
+    names = ("reports", "unique", "expected", "PRR", "ROR", "IC025", "EB05", "7 days", "criteria")
+    table = Table("drug", "term", *names)
     for signal in shown:
         s, week = signal.windows["all"], signal.windows.get("7d")
         numbers = (f"{v:.2f}" for v in (s.expected, s.prr.value, s.ror.value, s.ic.low, s.ebgm.low))
         recent = f"{week.n if week else 0}{' *' if signal.watch and signal.watch.signalled else ''}"
         # As texts, because a drug that no lexicon has may look like markup.
         pair = (plain_text(signal.drug), plain_text(signal.term))
-        table.add_row(*pair, str(s.n), *numbers, recent, " ".join(s.criteria))
+        table.add_row(
+            *pair, str(s.all_reports), str(s.unique_reports), *numbers, recent, " ".join(s.criteria)
+        )
     out.print(table)
     whole = outcome.windows["all"]
+    unit = outcome.options.population.counted
     out.print(
-        f"{len(shown)} of {pairs} pairs; {whole.reports} unique reports with {whole.pairs} pairs. "
+        f"{len(shown)} of {pairs} pairs; {whole.reports} {unit} with {whole.pairs} pairs. "
         "* signal of the weekly watch.",
         highlight=False,
     )

@@ -107,7 +107,7 @@ def test_repeats_of_a_report_count_once(stored: Database, fill: Fill, database_p
     fill([report("a", 1, event()), report("b", 2, event()), report("c", 3, event())])
     stored.release()
     with duckdb.connect(database_path) as connection:
-        connection.execute("UPDATE pairs SET report_group = 'a' WHERE report_id = 'b'")
+        connection.execute("UPDATE pairs SET report_group = 'a' WHERE report_id IN ('a', 'b')")
     assert counted(stored) == {("sertraline", "Nausea"): 2}
 
 
@@ -139,3 +139,25 @@ def test_a_repeat_of_a_report_from_before_the_watch_is_not_in_its_weeks(stored: 
     found = watch(stored, Population(), [("sertraline", "Nausea")], NOON + timedelta(1))
     assert found.n.tolist() == [[*[0] * 10, 1, 0, 1]] and not found.signalled[0]
     assert found.expected.tolist() == found.n.tolist()
+
+
+def test_all_reports_count_where_that_is_asked_for(stored: Database, fill: Fill) -> None:
+    """Repeats of one case, by their text and by their content; in the watch in the week of each."""
+    old = NOON - timedelta(weeks=20)
+    fill([
+        report("a", 1, event(), created_at=old), report("b", 2, event(), created_at=NOON, duplicate_of="a"),
+        report("c", 3, event(), created_at=NOON, similar_to="a"), report("d", 4, event(), created_at=NOON),
+        report("e", 5, event("lithium"), created_at=NOON, similar_to="a"),
+    ])  # fmt: skip
+    pair = ("sertraline", "Nausea")
+    for every, number, in_watch in ((False, 2, 1), (True, 4, 3)):
+        population = Population(all_reports=every)
+        tables = count(stored, population, stratified=True)
+        place = tables.pairs.index(pair)
+        assert (tables.counts.n[place], tables.of_pairs[place], tables.reports) == (
+            number,
+            (4, 2),
+            number + 1,
+        )
+        assert watch(stored, population, [pair], NOON + timedelta(1)).n.sum() == in_watch
+        assert strata(stored, population, [pair], STRATUM).n.sum() == number

@@ -128,12 +128,17 @@ async def test_the_page_of_a_pair_says_how_many_reports_have_it_and_how_many_cou
     async with stored.served() as browser:
         client = browser()
         html = await (await client.get("/pair?drug=sertraline&term=Nausea")).text()
-        assert "8 reports have this pair; the latest 7 of them follow. In the signals 5 count" in html
+        assert "8 reports have this pair; the latest 7 of them follow. The signals count" in html
+        assert "6 reports, 5 after duplicates" in html
         assert html.count("<article>") == 7
-        (signal,) = re.findall(r'term=Nausea">Nausea</a></td>\s*<td>(\d+)</td>', await signals_of(client))
-        assert signal == "5"
+        for count, unit in (("unique", "unique reports"), ("all", "reports")):
+            signals = await (await client.get(f"/signals?drug=sertraline&count={count}")).text()
+            numbers = r'term=Nausea">Nausea</a></td>\s*<td>(\d+) <small>(\d+) after duplicates</small></td>'
+            assert re.findall(numbers, signals) == [("6", "5")]
+            assert f"; {7 if count == 'unique' else 8} {unit} in the window" in signals
         html = await (await client.get("/pair?drug=sertraline&term=Insomnia")).text()
-        assert "1 reports have this pair. In the signals 1 count" in html
+        assert "1 reports have this pair. The signals count" in html
+        assert "1 reports, 1 after duplicates" in html
 
 
 async def signals_of(client: Client) -> str:
