@@ -26,21 +26,23 @@ def is_verbatim(text: str) -> bool:
 
 def with_verbatims(text: str, mentions: Sequence[Mention]) -> list[Mention]:
     """The mentions of a verbatim, in text order: if it is the name of a term, or of several, each is an
-    effect, with score 1 and without a status, unless an effect has all of it already.
+    effect, with score 1 and without a status, unless an effect has all of it, and of no other, already.
     """
-    made = list(mentions)
-    for span in _names(text):
+    made, spans = list(mentions), _names(text)
+    for span in spans:
         on = [m for m in made if m.start < span.end and span.start < m.end]
-        if any(_is_such(m) and m.start <= span.start and span.end <= m.end for m in on):
+        others = [other for other in spans if other != span]
+        if any(_has(m, span) and not any(_has(m, other) for other in others) for m in on):
             continue
         effect = Mention(span.start, span.end, text[span.start : span.end], ADE, 1.0)
         made = [m for m in made if m not in on] + [effect]
     return sorted(made, key=lambda m: (m.start, m.end, m.label))
 
 
-def _is_such(mention: Mention) -> bool:
-    """Whether a tagger took a mention for what it is here; a withdrawal is named as one."""
-    return mention.label == ADE or (mention.label == WITHDRAWAL and "withdraw" in mention.text.lower())
+def _has(mention: Mention, span: Span) -> bool:
+    """Whether a mention with all of a span is what it is here; a withdrawal is named as one."""
+    is_such = mention.label == ADE or (mention.label == WITHDRAWAL and "withdraw" in mention.text.lower())
+    return is_such and mention.start <= span.start and span.end <= mention.end
 
 
 def _names(text: str) -> list[Span]:

@@ -71,6 +71,8 @@ def test_what_a_tagger_took_for_something_else_is_an_effect_and_its_effects_stay
     assert [(m.text, m.status) for m in with_verbatims("bad rash, fever", own)] == [
         ("bad rash", "hypothetical"), ("fever", None),
     ]  # fmt: skip
+    both = tagged("nausea and vomiting", ("nausea and vomiting", ADE, "own"))
+    assert [m.text for m in with_verbatims("nausea and vomiting", both)] == ["nausea", "vomiting"]
     parts = tagged("blood sugar high", ("blood sugar", DRUG, None), ("high", ADE, "own"))
     assert [m.text for m in with_verbatims("blood sugar high", parts)] == ["blood sugar high"]
     others = tagged("mild pain in Paxil", ("pain", INDICATION, None), ("Paxil", DRUG, None))
