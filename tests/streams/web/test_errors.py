@@ -75,7 +75,7 @@ async def test_a_fault_is_a_page_and_a_traceback_in_the_log(
     def breaks(*_: object, **__: object) -> None:
         raise ZeroDivisionError("secret words")
 
-    async def many(*_: object) -> None:
+    async def many(*_: object, **__: object) -> None:
         raise web.HTTPTooManyRequests(headers={"Retry-After": "7"}, text="too many tokens")
 
     async with stored.served() as browser:
