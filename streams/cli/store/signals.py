@@ -23,6 +23,7 @@ from streams.stopping import end_at_sigterm
 if TYPE_CHECKING:
     from streams.records import Signal
     from streams.settings import Settings
+    from streams.signals.population import Level
     from streams.signals.surveillance import Options, Outcome
 
 app = typer.Typer()
@@ -90,7 +91,7 @@ def signals(
         end_at_sigterm()
     _check(level, source, criterion, fdr)
     check_writable(html=html, json=json)
-    terms = "soc" if level == "soc" else "pt"
+    terms: Level = "soc" if level == "soc" else "pt"
     population = Population(terms, None, None, source, language, serious, others, all_reports=all_reports)
     settings = broker_settings() if publish else read_settings()
     run = _Run(settings, Options(population, stratified, least, fdr, criterion=criterion), _parsed(until))

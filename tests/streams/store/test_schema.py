@@ -96,9 +96,9 @@ def test_the_short_questions_of_an_earlier_version_move_to_their_own_table(
     assert list(database.query("SELECT id, summary, deleted FROM summaries ORDER BY id")[1]) == [
         ("asked", "short?", False), ("gone", None, True),
     ]  # fmt: skip
-    assert "summary" not in database.query("SELECT * FROM reports")[0]
     repeated = database.query("SELECT id, duplicate_of FROM reports WHERE duplicate_of IS NOT NULL")[1]
     assert list(repeated) == [("old", "first")]
+    assert "summary" not in database.query("SELECT * FROM reports")[0]
     # The record with the events of the same question is the first that replaces its row.
     made = replace(
         report("asked", 4, event(), source="questions", indication="gout"), origin=Origin("questions", 0, 4),
