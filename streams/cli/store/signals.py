@@ -241,23 +241,21 @@ def _print(outcome: Outcome, shown: list[Signal], pairs: int) -> None:
     from streams.cli.display import plain_text
     from streams.signals.surveillance import CAVEAT
 
-    names = ("reports", "unique", "expected", "PRR", "ROR", "IC025", "EB05", "7 days", "criteria")
-    table = Table("drug", "term", *names)
+    table = Table("drug", "term", "n", "expected", "PRR", "ROR", "IC025", "EB05", "7 days", "criteria")
     for signal in shown:
         s, week = signal.windows["all"], signal.windows.get("7d")
         numbers = (f"{v:.2f}" for v in (s.expected, s.prr.value, s.ror.value, s.ic.low, s.ebgm.low))
         recent = f"{week.n if week else 0}{' *' if signal.watch and signal.watch.signalled else ''}"
         # As texts, because a drug that no lexicon has may look like markup.
         pair = (plain_text(signal.drug), plain_text(signal.term))
-        table.add_row(
-            *pair, str(s.all_reports), str(s.unique_reports), *numbers, recent, " ".join(s.criteria)
-        )
+        repeats = f" ({s.all_reports})" if s.all_reports != s.unique_reports else ""
+        table.add_row(*pair, f"{s.unique_reports}{repeats}", *numbers, recent, " ".join(s.criteria))
     out.print(table)
     whole = outcome.windows["all"]
     unit = outcome.options.population.counted
     out.print(
         f"{len(shown)} of {pairs} pairs; {whole.reports} {unit} with {whole.pairs} pairs. "
-        "* signal of the weekly watch.",
+        "n: unique (all) reports; * signal of the weekly watch.",
         highlight=False,
     )
     if whole.prior_note:
