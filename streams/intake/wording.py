@@ -33,8 +33,10 @@ LONG, SHORT = 5, 2
 
 _REPOST = re.compile(r"^\s*(?:rt|qt|mt|via)\b[\s:]*(?:@\w+)?[\s:]*", re.IGNORECASE)
 _REPLY = re.compile(r"^\s*(?:(?:re|aw|fwd?|sv|antw)\s*:\s*)+", re.IGNORECASE)
-_QUOTE = re.compile(r"\s*(?:>|&gt;)|(?=.{0,99}$).*\b(?:wrote|said|posted by\b.*)\s*:?\s*$", re.IGNORECASE)
-_SIGNATURE = re.compile(r"\s*(?:[-\u2013\u2014_]{2,3}\s*$|sent from my \w)", re.IGNORECASE)
+_QUOTE = re.compile(
+    r"^(?:\s*(?:>|&gt;)|(?=.{0,99}$).*\b(?:wrote|said|posted by\b.*)\s*:?\s*$)", re.IGNORECASE
+)
+_SIGNATURE = re.compile(r"^\s*(?:[-\u2013\u2014_]{2,3}\s*$|sent from my \w)", re.IGNORECASE)
 _WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+")
 _NOT = re.compile(
     r"\b(\w+(?=n['\u2019]t\b)|(?:ai|are|ca|could|did|do|does|had|has|have|is|must|should|was|were|wo|would)(?=nt\b))"

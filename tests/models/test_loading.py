@@ -267,7 +267,7 @@ def test_every_task_has_a_model_class_and_no_other_name() -> None:
     [
         (lambda m: m.update(base_sha256="0" * 64), "another sha256 than declared"),
         (lambda m: m["configuration"].clear(), "max_pieces"),
-        (lambda m: m["canary"].update(inputs=[7]), "TypeError"),
+        (lambda m: m["canary"].update(inputs=[7]), "AttributeError"),
     ],
 )
 def test_a_release_that_cannot_be_loaded_is_refused(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import orjson
 
+from models.releases.store import bundled
 from models.types import JUDGE
 from streams.agents import judge, ner
 from streams.broker.embedded import EmbeddedBroker
@@ -43,12 +44,14 @@ async def test_a_judge_is_taken_without_a_restart(pinned: str, tiny_mpnet: str, 
             numbers = itertools.count()
             async for arrival in arrivals(settings):
                 found.append(arrival.record.releases)
-                if JUDGE in found[-1]:
+                if found[-1].get(JUDGE) == version:
                     break
                 if len(found) == 1:
                     await announcements.send(settings, JUDGE, announcement(version, task=JUDGE))
                 await sender.send("posts", Report(id=str(next(numbers)), text="a rash"))
             generation = arrival.record.generations[JUDGE]
-        assert (set(found[0]), found[-1][JUDGE]) == ({"ner"}, version)
+        # The bundled judge is live where its base is installed.
+        assert JUDGE not in found[0] or found[0][JUDGE] == bundled(JUDGE).name
+        assert found[-1][JUDGE] == version
         assert generation == 1
         assert worker.releases()[JUDGE]["version"] == version

@@ -50,7 +50,9 @@ class RashTagger:
 
 @pytest.mark.usefixtures("few_texts")
 def test_a_run_builds_a_judge_of_low_rank(corpus: Path, tiny_mpnet: str, tmp_path: Path) -> None:
-    release = made("judge", data=corpus, output=tmp_path, base=tiny_mpnet, epochs=1, rank=2, stated=1.0)
+    release = made(
+        "judge", data=corpus, output=tmp_path, base=tiny_mpnet, epochs=1, rank=2, stated=1.0, teaching=1.0
+    )
     manifest = release.manifest
     assert (manifest.task, manifest.base) == ("judge", tiny_mpnet)
     assert manifest.configuration["stated_read"] is True
@@ -70,7 +72,7 @@ def test_a_run_builds_a_judge_of_low_rank(corpus: Path, tiny_mpnet: str, tmp_pat
 @pytest.mark.usefixtures("few_texts")
 @pytest.mark.parametrize(("share", "begin"), [(1.0, 1), (0.0, 0)])
 def test_a_share_of_the_texts_begins_with_what_is_stated(corpus: Path, share: float, begin: int) -> None:
-    read = ner_data.read(corpus, settings_of("judge", stated=share))
+    read = ner_data.read(corpus, settings_of("judge", stated=share, teaching=1.0))
     texts = [text.text for text in read[ner_data.TEACHING].train]
     assert len(texts) == len(LINES)
     assert sum(text.startswith("Took zoloft for low mood. ") for text in texts) == begin
