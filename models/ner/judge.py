@@ -16,6 +16,10 @@ from models.ner.model import NerModel
 from models.releases.manifest import Release
 from models.types import CODED_LABELS, JUDGE, Case, Mention
 
+#: Characters of the longest text that is read: about ten seconds of one fast processor, which a slow one must
+#: do within the time of an inference.
+LONGEST = 20_000
+
 
 class JudgeModel:
     """Decides on the texts that it reads; the mentions of others stay as they are."""
@@ -68,4 +72,5 @@ def is_read(case: Case) -> bool:
     """Whether a text is worth the larger encoder: what a tagger takes for denied or feared may have happened,
     and of a text that a source offers as a medicine's it misses one event of six.
     """
-    return bool(case.stated.drugs) or any(m.label in CODED_LABELS for m in case.mentions)
+    has_effect = any(m.label in CODED_LABELS for m in case.mentions)
+    return len(case.text) <= LONGEST and (bool(case.stated.drugs) or has_effect)

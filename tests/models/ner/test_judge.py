@@ -15,7 +15,7 @@ from models.encoder.model import Encoder
 from models.loading import load
 from models.ner.decoding import Decoding
 from models.ner.heads import Head
-from models.ner.judge import JudgeModel, is_read
+from models.ner.judge import LONGEST, JudgeModel, is_read
 from models.ner.model import NerModel
 from models.ner.reading import behind, stated_before
 from models.releases.manifest import Release, ReleaseError
@@ -56,6 +56,8 @@ def release(tiny_mpnet: str, tmp_path_factory: pytest.TempPathFactory) -> Releas
         (Case(TEXT, ()), False),
         (Case(TEXT, (), STATED), True),
         (Case(TEXT, (), Stated((), "low mood")), False),
+        (Case(TEXT.ljust(LONGEST), (RASH,), STATED), True),
+        (Case(TEXT.ljust(LONGEST + 1), (RASH,), STATED), False),
     ],
 )
 def test_texts_with_an_effect_or_a_stated_medicine_are_read(case: Case, read: bool) -> None:
