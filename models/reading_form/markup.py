@@ -19,23 +19,10 @@ _BLOCKS = frozenset(
 _CELLS = frozenset({"td", "th", "sup", "img"})
 _STYLES = frozenset(
     {
-        "a",
-        "b",
-        "i",
-        "u",
-        "em",
-        "strong",
-        "span",
-        "font",
-        "small",
-        "big",
-        "sub",
-        "mark",
-        "tt",
-        "code",
+        "a", "b", "i", "u", "em", "strong", "span", "font", "small", "big", "sub", "mark", "tt", "code",
         "center",
     }
-)
+)  # fmt: skip
 _NAMES = "|".join(sorted(_BLOCKS | _CELLS | _STYLES, key=len, reverse=True))
 _ATTRIBUTES = r"""(?:\s++[\w:-]++\s*+=\s*+(?:"[^"<>]*+"|'[^'<>]*+'|[^\s"'<>=`]++))"""
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
