@@ -29,7 +29,7 @@ from training.evaluation.ner import ADE_TAGS, PSYTAR_TAGS
 from training.evaluation.relation import split_negatives, split_texts
 from training.ner.settings import Settings
 from training.ner.statuses import StatusTarget, corpus_targets, drugs_of, marked_targets
-from training.teaching.batches import MARKED
+from training.teaching.batches import ID, MARKED
 from training.teaching.markup import MarkedText
 from training.teaching.readers import gold_text, marked_texts, own_event, sample
 from training.teaching.reviewed import read_reviewed, reviewed_texts
@@ -89,7 +89,7 @@ def read(data: Path, settings: Settings, reviews: Path | None = None) -> dict[st
             raise CorpusError(f"{data / 'ade/negatives.txt'} has no sentence to train on")
         chosen = hold_out(texts, min(1.0, settings.negatives / len(texts)), settings.seed)[1]
         corpora[NEGATIVES] = Corpus(chosen[: settings.limit or None], [], (), None, DrugLexicon.load())
-    if settings.teaching:
+    if settings.teaching or settings.whole:
         corpora[TEACHING] = _teaching(settings)
     if settings.reviews:
         corpora[MARKED_REVIEWS] = _marked(*recipe_reviews(data), settings, DrugLexicon.load())
@@ -101,7 +101,8 @@ def read(data: Path, settings: Settings, reviews: Path | None = None) -> dict[st
 
 
 def _teaching(settings: Settings) -> Corpus:
-    """A share of the texts of the teaching corpus that are not held out; posts alone without the ADE corpus.
+    """A share of the texts of the teaching corpus that are not held out, all of the batches that are read
+    whole; posts alone without the ADE corpus.
 
     Raises typer.BadParameter where there are none, as in an installed wheel.
     """
@@ -109,7 +110,10 @@ def _teaching(settings: Settings) -> Corpus:
     marked = {id_: text for kind in kinds for id_, text in marked_texts(kind, "train")}
     if not marked:
         raise typer.BadParameter("--teaching: the texts of training/teaching are only in the source tree")
-    chosen = {id_: marked[id_] for id_ in sample(list(marked), settings.teaching, settings.seed)}
+    batches = {ID + name for name in settings.whole.split(",")}
+    whole = [id_ for id_ in marked if id_.rpartition("-")[0] in batches]
+    drawn = sample([id_ for id_ in marked if id_ not in whole], settings.teaching, settings.seed)
+    chosen = {id_: marked[id_] for id_ in (*drawn, *whole)}
     return _marked(chosen, stated_texts(), settings, None)
 
 

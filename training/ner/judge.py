@@ -42,8 +42,10 @@ class Settings(TaggerSettings):
     lr: float = 5e-4
     batch: Positive = 16
     teaching: Share = 0.28
+    whole: str = "posts_61,posts_62"
     stated: Share = 0.8
     heads: bool = True
+    own_from: Share = 0.3
     window: Count = 96
 
 

@@ -91,6 +91,7 @@ def _built(
         "max_pieces": trainee.encoder.max_pieces,
         "decode": settings.decode,
         "window": settings.window,
+        "own_from": settings.own_from,
         "labels_pooled": trainee.decoding.labels_pooled,
         "named_from": trainee.decoding.named_from,
         "withdrawals_named": trainee.decoding.withdrawals_named,

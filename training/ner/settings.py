@@ -35,10 +35,12 @@ class Settings:
     lr: float = 3e-4
     batch: Positive = 32
     teaching: Share = 0.0
+    whole: str = ""
     stated: Share = 0.0
     reviews: bool = False
     negatives: Count = 0
     heads: bool = False
+    own_from: Share = 0.5
     window: Count = 0
     decode: Literal["viterbi", "paper"] = "viterbi"
     limit: Count = 0

@@ -176,6 +176,11 @@ def test_a_share_of_the_teaching_corpus_is_trained_on_and_nothing_that_is_held_o
     assert half == whole[: round(len(whole) / 2)]
     assert not {t.id for t in whole} & {t.id for t in gold_texts("posts", "held_out")}
     assert "teaching" not in read(corpus, Settings())
+    # A batch that is named is read whole, whatever the share of the others.
+    batch = {t.id for t in every if t.id.startswith("teaching-posts_1-")}
+    named = read(corpus, Settings(whole="posts_1"))["teaching"].train
+    assert {t.id for t in named} == batch and batch
+    assert {t.id for t in read(corpus, Settings(teaching=0.5, whole="posts_1"))["teaching"].train} >= batch
     # Those that are flagged are mentions only where that is asked for.
     mentions = [sum(len(t.mentions) for t in texts) for texts in (whole, taught(1.0, heads=True))]
     assert mentions[0] <= mentions[1]
