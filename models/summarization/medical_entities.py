@@ -7,6 +7,7 @@ tagger, terminology and drug lexicon are. Scores name the recogniser that they w
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -28,6 +29,7 @@ from models.types import DRUG, LABELS, Span
 if TYPE_CHECKING:
     from models.ner.model import NerModel
 
+log = logging.getLogger(__name__)
 #: Older versions unpickle whole objects where the file of a model does not hold plain tensors.
 MIN_STANZA = (1, 12, 2)
 #: Clinical problems, tests and treatments; chemicals and diseases.
@@ -136,18 +138,25 @@ class StanzaRecogniser:
 
     @classmethod
     def load(cls, folder: Path, models: Sequence[str] = STANZA_MODELS) -> StanzaRecogniser | None:
-        """None where the package is not installed or a model is not in the folder; nothing is downloaded.
+        """None where the package is not installed or a model is not in the folder, and a line of the log says
+        what is needed; nothing is downloaded.
 
         Raises ReleaseError for a version of Stanza that would unpickle the models.
         """
         try:
             installed = version("stanza")
         except PackageNotFoundError:
-            return None
-        if tuple(int(n) for n in re.findall(r"\d+", installed)[:3]) < MIN_STANZA:
+            installed = ""
+        if installed and tuple(int(n) for n in re.findall(r"\d+", installed)[:3]) < MIN_STANZA:
             required = ".".join(map(str, MIN_STANZA))
             raise ReleaseError(f"stanza {installed} unpickles the models it loads: {required} is required")
-        if not all((folder / "en/ner" / f"{model}.pt").is_file() for model in models):
+        if not installed or not all((folder / "en/ner" / f"{model}.pt").is_file() for model in models):
+            log.warning(
+                "entities are found without Stanza, which needs pip install -e '.[focus]' and in %s its "
+                "English models tokenize/craft and ner/%s",
+                folder,
+                " and ner/".join(models),
+            )
             return None
         import stanza  # noqa: PLC0415  optional
 

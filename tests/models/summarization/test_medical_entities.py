@@ -78,9 +78,15 @@ def test_a_text_names_an_entity_by_its_words_or_another_name(entity: str, text: 
     assert named_in(entity, text, LEXICON) is named
 
 
-def test_without_stanza_the_projects_own_recogniser_is_used(tmp_path: Path) -> None:
+def test_without_stanza_the_projects_own_recogniser_is_used(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     own = recogniser(None, tmp_path)
     assert isinstance(own, OwnRecogniser)
+    assert caplog.messages == [
+        "entities are found without Stanza, which needs pip install -e '.[focus]' and in "
+        f"{tmp_path} its English models tokenize/craft and ner/i2b2 and ner/bc5cdr"
+    ]
     assert texts(own.entities(["Does ibuprofen cause nausea?"])[0]) == [
         ("ibuprofen", True),
         ("nausea", False),
@@ -124,12 +130,13 @@ def test_stanzas_models_are_used_if_present_and_nothing_is_downloaded(
 
 
 def test_stanza_is_not_used_without_a_model_or_in_a_version_that_unpickles(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with_stanza(monkeypatch, "1.15.0")
     models_in(tmp_path)
     (tmp_path / "en/ner/i2b2.pt").unlink()
     assert StanzaRecogniser.load(tmp_path) is None
+    assert "needs pip install -e '.[focus]'" in caplog.text
     with_stanza(monkeypatch, "1.12.1")
     with pytest.raises(
         ReleaseError, match=r"stanza 1\.12\.1 unpickles the models it loads: 1\.12\.2 is required"
