@@ -39,7 +39,7 @@ others = {"transformers", "huggingface_hub", "peft", "sklearn", "pandas"}
 print(len(loaded), sorted(others & set(sys.modules)))
 import training.acronym.release, training.idiom.release, training.ner.release
 import training.normalization.task, training.relation.release, training.summarization.release
-others = {"transformers", "huggingface_hub", "peft", "pytorch_metric_learning", "rouge_score"}
+others = {"transformers", "huggingface_hub", "peft", "sentence_transformers", "rouge_score"}
 print(sorted(others & set(sys.modules)))
 """
 

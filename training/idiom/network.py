@@ -67,23 +67,20 @@ def _pieces(encoder: Encoder, texts: Sequence[str]) -> list[list[int]]:
 
 
 class TripletLoss:
-    """The paper's miner and loss of one batch: vectors (rows, dimension) and labels (rows,) to a number.
+    """The paper's loss of one batch: vectors (rows, dimension) and labels (rows,) to a number.
 
-    Triplets with sim(a, p) - sim(a, n) < `mined` are used; the loss is max(0, sim(a, n) - sim(a, p) +
-    `margin`), averaged over its non-zero terms.
+    Of all triplets max(0, sim(a, n) - sim(a, p) + `margin`), averaged over the non-zero terms. The paper
+    first mines the triplets with sim(a, p) - sim(a, n) < 0.4, which leaves out none of those.
     """
 
-    def __init__(self, mined: float = 0.4, margin: float = 0.3) -> None:
-        from pytorch_metric_learning.distances import CosineSimilarity  # noqa: PLC0415  a second to import
-        from pytorch_metric_learning.losses import TripletMarginLoss  # noqa: PLC0415
-        from pytorch_metric_learning.miners import TripletMarginMiner  # noqa: PLC0415
+    def __init__(self, margin: float = 0.3) -> None:
+        from sentence_transformers.sentence_transformer import losses  # noqa: PLC0415  seconds to import
 
-        self.miner = TripletMarginMiner(margin=mined, type_of_triplets="all", distance=CosineSimilarity())
-        # Its default reducer averages over the non-zero terms.
-        self.loss = TripletMarginLoss(margin=margin, distance=CosineSimilarity())
+        cosine = losses.BatchHardTripletLossDistanceFunction.cosine_distance
+        self.loss = losses.BatchAllTripletLoss(None, cosine, margin)
 
     def __call__(self, vectors: Tensor, labels: Tensor) -> Tensor:
-        loss: Tensor = self.loss(vectors, labels, self.miner(vectors, labels))
+        loss: Tensor = self.loss.batch_all_triplet_loss(labels, vectors)
         return loss
 
 

@@ -102,7 +102,7 @@ def test_what_cannot_be_scored_is_one_clear_line() -> None:
 def test_the_gate_needs_no_package_of_training() -> None:
     code = """
 import sys
-for name in ("sklearn", "peft", "pytorch_metric_learning", "rouge_score"):
+for name in ("sklearn", "peft", "sentence_transformers", "rouge_score"):
     sys.modules[name] = None
 import streams.rollout.scoring
 from training.evaluation.posts import corpus
