@@ -235,16 +235,18 @@ class Encoder:
         return ((sums[first + count] - sums[first]) / count.clamp(min=1).unsqueeze(1)).float()
 
 
-def encoder_of(
+def encoder_of(  # noqa: PLR0913  keyword-only, one for each choice
     release: Release,
     *,
     device: str = "cpu",
     dtype: torch.dtype = torch.float32,
     packed: bool = True,
     base: str | None = None,
+    adapter: str = ADAPTER,
 ) -> Encoder:
     """The encoder of a release: its base with its adapter or trained weights, if it has them; that of
-    transformers where it is not to be `packed`. `base`: where its base is, if not where its name leads.
+    transformers where it is not to be `packed`. `base`: where its base is, if not where its name leads;
+    `adapter`: the name of the adapter's file.
 
     Raises ReleaseError when the installed base is not the one the release was trained on, and ValueError
     when the files do not fit the base.
@@ -258,7 +260,7 @@ def encoder_of(
         device=device,
         dtype=dtype,
         max_pieces=manifest.configuration["max_pieces"],
-        adapter=release.file(ADAPTER) if ADAPTER in manifest.files else None,
+        adapter=release.file(adapter) if adapter in manifest.files else None,
         weights=release.file(WEIGHTS) if WEIGHTS in manifest.files else None,
     )
 

@@ -41,17 +41,23 @@ class Marker:
         self.tokens = tuple(idiom_token(e) for e in self.expressions)
         self._token = {_key(e): t for e, t in zip(self.expressions, self.tokens, strict=True)}
         # The longest first, because a regular expression matches the first alternative that fits.
-        longest = sorted((_WHITE.split(e.lower().strip()) for e in self.expressions), key=len, reverse=True)
-        patterns = [r"[\s-]+".join(map(re.escape, words)) for words in longest]
+        longest = sorted(self.expressions, key=lambda e: len(_WHITE.split(e.strip())), reverse=True)
+        spellings = {e: r"[\s-]+".join(map(re.escape, _WHITE.split(e.lower().strip()))) for e in longest}
         self._pattern = (
-            re.compile(rf"\b({'|'.join(patterns)})(?:e?s)?\b", re.IGNORECASE) if patterns else None
+            re.compile(_whole_words("|".join(spellings.values())), re.IGNORECASE) if spellings else None
         )
+        #: The same as a pattern and a token for each expression, to be replaced one after the other.
+        self.patterns = [(_whole_words(s), self._token[_key(e)]) for e, s in spellings.items()]
 
     def mark(self, text: str) -> str:
         """The text with the tokens in place of the expressions."""
         if self._pattern is None:
             return text
         return self._pattern.sub(lambda m: self._token[_key(m[1])], text)
+
+
+def _whole_words(spelling: str) -> str:
+    return rf"\b({spelling})(?:e?s)?\b"
 
 
 def _key(expression: str) -> str:

@@ -1,11 +1,11 @@
-"""Commands about releases: evaluate, releases, announce, rollback, verify, sign, shadow."""
+"""Commands about releases: evaluate, releases, announce, rollback, verify, sign, export-model, shadow."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import orjson
 import typer
@@ -13,6 +13,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from models.types import RELEASED
 from streams.cli.arguments import MOST, check_task, check_workers, chosen_releases, version_or_path
 from streams.cli.files import check_writable, write_whole
 from streams.cli.groups import MODELS, example
@@ -223,7 +224,6 @@ def rollback(
 ) -> None:
     """Announces an older release, which workers load as they load a new one."""
     from models.releases.remote import VERSION
-    from models.types import RELEASED
     from streams.rollout.announcing import roll_back
 
     check_task(task, RELEASED)
@@ -260,6 +260,33 @@ def sign(
     release = open_release(path)
     write_signature(release, read_private_key(key))
     out.print(f"{release.task} {release.version} is signed", highlight=False)
+
+
+@app.command(
+    "export-model", rich_help_panel=MODELS, epilog=example("export-model ner tagger --format transformers")
+)
+def export_model(
+    release: Annotated[
+        str, typer.Argument(help="a task, for its bundled release, or a version or a directory")
+    ],
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="folder to write, new or empty")],
+    form: Annotated[
+        Literal["sentence-transformers", "transformers", "onnx"],
+        typer.Option("--format", help="the library that is to load it; onnx requires the extra `onnx`"),
+    ],
+) -> None:
+    """Writes the network of a release as other libraries load it, with a model card.
+
+    The tagger (ner) goes to transformers or onnx, the encoders of normalization and idiom to
+    sentence-transformers or onnx. The card says what a stage has beside the network.
+    """
+    from models.export.folders import FORMS, export
+    from streams.rollout.opening import open_named
+
+    tasks = (*RELEASED, *(task for task in FORMS if task not in RELEASED))
+    with open_named(release if release in tasks else version_or_path(release), tasks, read_settings()) as own:
+        export(own, directory, form)
+        out.print(f"{own.task} {own.version} is exported to {directory}", highlight=False)
 
 
 @app.command(rich_help_panel=MODELS, epilog=example("shadow ner runs/ner/3f6c0a5e9b21 --share 0.2"))

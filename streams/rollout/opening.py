@@ -6,9 +6,10 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from threading import Thread
 
@@ -19,7 +20,7 @@ from models.redaction import redact
 from models.releases import store
 from models.releases.manifest import Limits, Release, ReleaseError, StoreError
 from models.releases.private import private_folder
-from models.releases.remote import VERSION, fetch
+from models.releases.remote import VERSION, fetch, versions
 from models.releases.signature import read_public_key
 from models.releases.store import bundled, bundled_version, open_copy, open_release
 from streams.settings import Settings
@@ -119,6 +120,26 @@ def _fetch(task: str, version: str, folder: Path, settings: Settings) -> Release
             f"{task} {version} is not copied within {settings.store_deadline:.0f} s from the store "
             f"{redact(settings.store)}"
         ) from None
+
+
+@contextmanager
+def open_named(name: str | Path, tasks: Collection[str], settings: Settings) -> Iterator[Release]:
+    """A verified release of any task for the duration of the block: `name` is one of `tasks` for its bundled
+    release, or a version of one of them, or a directory. Raises ReleaseError.
+    """
+    if isinstance(name, Path):
+        opened = open_directory(name, settings)
+    elif name in tasks:
+        opened = open_verified(name, None, settings)
+    else:
+        bundled_here = (task for task in tasks if (store.BUNDLED / task / name).is_dir())
+        stored = (task for task in tasks if name in versions(settings.store, task))
+        task = next(chain(bundled_here, stored), None)
+        if task is None:
+            raise ReleaseError(f"no release of {', '.join(tasks)} has the version {name}")
+        opened = open_verified(task, name, settings)
+    with opened as release:
+        yield release
 
 
 @contextmanager

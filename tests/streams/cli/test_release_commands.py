@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.server
+import re
 import shutil
 import socketserver
 import threading
@@ -82,6 +83,38 @@ def test_nothing_is_signed_without_a_key_or_if_damaged(own: Path, keys: Keys, pv
     assert answer.error_line == f"error: {own.name}: extra.tsv is not declared in the manifest"
     assert answer.code == 1
     assert not (own / SIGNATURE).exists()
+
+
+def test_a_network_is_exported_by_task_folder_or_version(tmp_path: Path, pvstream: CommandLine) -> None:
+    bundle = bundled("normalization")
+    shutil.copytree(bundled("ner"), tmp_path / "store/ner" / bundled("ner").name)
+    cases = {
+        "sentence-transformers": ("normalization", bundle, bundle.name),
+        "transformers": ("ner", bundled("ner").name, tmp_path / "store/ner" / bundled("ner").name),
+    }
+    for form, names in cases.items():
+        for i, name in enumerate(names):
+            answer = pvstream("export-model", name, tmp_path / f"{form}{i}", "--format", form)
+            assert answer.code == 0, answer.err
+            assert answer.out.endswith(f" is exported to {tmp_path / form}{i}\n")
+            assert (tmp_path / f"{form}{i}" / "README.md").is_file()
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("relation", "error: onnx: a release of relation is exported to nothing, but those of ner"),
+        ("idiom", "error: 0 bundled releases for idiom, one is required"),
+        (NOWHERE, f"error: no release of ner, acronym, .*, idiom has the version {NOWHERE}"),
+    ],
+)
+def test_what_has_no_exported_form_is_refused_in_one_line(
+    name: str, reason: str, tmp_path: Path, pvstream: CommandLine
+) -> None:
+    answer = pvstream("export-model", name, tmp_path / "out", "--format", "onnx")
+    assert (answer.code, answer.err.count("\n")) == (1, 1)
+    assert re.match(reason, answer.error_line)
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.usefixtures("shipped_releases")

@@ -1,0 +1,1 @@
+"""The networks of releases in the forms of other libraries, with model cards."""
