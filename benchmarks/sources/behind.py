@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.fuzz.stubs import stub
 from benchmarks.sources.found import Found, counting
 from streams.agents.pipeline import STAGES
 from streams.records import Inbound
@@ -26,6 +25,7 @@ from streams.store.tables import EVENTS as EVENT_ROWS
 from streams.store.tables import OFFSETS, PAIRS, REPORTS, TABLES
 from streams.topics import EVENTS
 from streams.worker import Worker
+from tests.stubs import stub
 
 #: Session of the stages in seconds: on a busy machine the models' threads keep the others waiting.
 SESSION_SECONDS = 60.0

@@ -1,1 +1,0 @@
-"""Fuzzed records through the stages: each must come out exactly one way."""
