@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 DOCUMENTS = (README, *sorted((ROOT / "docs").rglob("*.md"), key=lambda path: path.name))
 #: Commands of pvstream that need no broker.
-ALONE = frozenset({"asyncapi", "schema", "evaluate", "verify", "sign", "export-model"})
+ALONE = frozenset({"schema", "evaluate", "verify", "sign", "export-model"})
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _NOT_RUN = re.compile(r"<!-- not run: (.+?) -->\n\Z")

@@ -1,1 +1,1 @@
-"""Commands for operators: state of the pipeline, dead letters, checks of the set-up, AsyncAPI document."""
+"""Commands for operators: state of the pipeline, dead letters, checks of the set-up."""

@@ -1,17 +1,15 @@
-"""Commands of operators: status, dead, check, asyncapi."""
+"""Commands of operators: status, dead, check."""
 
 from __future__ import annotations
 
 import asyncio
-import sys
 from typing import Annotated
 
-import orjson
 import typer
 
 from streams.cli.arguments import MOST, MOST_SECONDS, check_dead_topic, check_workers
 from streams.cli.groups import OPERATE, example
-from streams.cli.terminal import broker_settings, out, read_settings
+from streams.cli.terminal import broker_settings, out
 
 app = typer.Typer()
 JSON = Annotated[bool, typer.Option("--json", help="print as JSON")]
@@ -94,19 +92,3 @@ def check(
     from streams.cli.operations.check import run_check
 
     raise typer.Exit(0 if asyncio.run(run_check(out, load=load, json=json)) else 1)
-
-
-@app.command(rich_help_panel=OPERATE, epilog=example("asyncapi --yaml"))
-def asyncapi(
-    yaml: Annotated[bool, typer.Option("--yaml", help="print YAML instead of JSON")] = False,
-) -> None:
-    """Prints the AsyncAPI 3.1 document of all topics, with the names and settings of this environment."""
-    from streams.cli.operations.asyncapi import document
-
-    text = orjson.dumps(document(read_settings()), option=orjson.OPT_INDENT_2) + b"\n"
-    if yaml:
-        from yaml import safe_dump
-
-        # Read again, because for a part that occurs twice YAML would write a reference.
-        text = safe_dump(orjson.loads(text), sort_keys=False, allow_unicode=True, width=110).encode()
-    sys.stdout.buffer.write(text)
