@@ -114,12 +114,6 @@ FALLBACK = _gauge(
     "task",
     "1 while a worker runs another release than the announced one, because that did not load at its start",
 )
-SHADOW = _counter(
-    "pv_shadow_records",
-    "stage outcome",
-    "Records chosen for the shadow release, by outcome: same decisions as the live release (agreed), other "
-    "decisions (differed), failed, or skipped because the shadow was busy",
-)
 INTAKE = _counter(
     "pv_intake_posts",
     "outcome",
@@ -213,5 +207,3 @@ def prepare(stage: str) -> None:
             EVENTS.labels(outcome)
     for label in _MENTIONED.get(stage, ()):
         MENTIONS.labels(stage, label)
-    for outcome in ("agreed", "differed", "failed", "skipped"):
-        SHADOW.labels(stage, outcome)

@@ -76,11 +76,6 @@ class Topic(Generic[R_co]):
         return Topic(name, None, 1, 30 * DAY, max_message_bytes=MAX_DEAD_MESSAGE, keyed=False)
 
     @property
-    def shadow(self) -> Topic[R_co]:
-        """The topic for the outputs of shadow releases, next to those of the live release in this topic."""
-        return Topic(f"{self.name}.shadow", self.record, retention_ms=self.retention_ms)
-
-    @property
     def cleanup(self) -> str:
         """Kafka's `cleanup.policy`."""
         if self.compacted:
@@ -129,7 +124,7 @@ CONSUMED: tuple[Topic[Any], ...] = (*INPUTS, EXPANDED, MENTIONS)
 SINKS: tuple[Topic[Any], ...] = (EXPANDED, MENTIONS, EVENTS, SUMMARIES)
 TOPICS: tuple[Topic[Any], ...] = (
     *CONSUMED, EVENTS, SUMMARIES, RELEASES, CURSORS, SIGNALS, REVIEWS, LEASES,
-    *(t.dead_letters for t in CONSUMED), *(t.shadow for t in SINKS),
+    *(t.dead_letters for t in CONSUMED),
 )  # fmt: skip
 
 

@@ -164,7 +164,7 @@ class Worker:
         return ready
 
     def releases(self) -> dict[str, Any]:
-        """For each task the live release, the refused one and the shadow."""
+        """For each task the live release and the refused one."""
         return {task: handle.status() for task, handle in self.handles.items()}
 
     @asynccontextmanager

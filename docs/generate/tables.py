@@ -116,7 +116,7 @@ def _default(field: FieldInfo) -> str:
 
 
 def topics_table() -> list[str]:
-    """One row for each topic but those of dead letters and shadows, which have one row together."""
+    """One row for each topic but those of dead letters, which have one row together."""
     sources: dict[str, list[str]] = {source.name: [] for stage in STAGES for source in stage.sources}
     sinks: dict[str, list[str]] = {}
     for stage in STAGES:
@@ -125,16 +125,14 @@ def topics_table() -> list[str]:
         sinks.setdefault(stage.sink.name, []).append(stage.name)
     rows = []
     for topic in TOPICS:
-        if topic.name.endswith((".dead", ".shadow")):
+        if topic.name.endswith(".dead"):
             continue
         writers = sinks.get(topic.name) or _written_by(topic)
         readers = sources.get(topic.name) or _read_by(topic)
         kind = topic.record.__name__ if topic.record else "the original bytes"
         rows.append((f"`{topic.name}`", kind, ", ".join(writers), ", ".join(readers), *_kept(topic)))
-    dead, shadow = ([t for t in TOPICS if t.name.endswith(end)] for end in (".dead", ".shadow"))
-    one_dead, one_shadow = _kept_together(dead), _kept_together(shadow)
-    rows.append(("`<source>.dead`", "the original bytes", "any stage", "`pvstream redrive`", *one_dead))
-    rows.append(("`<sink>.shadow`", "as the sink", "a shadow release", "you", *one_shadow))
+    dead = _kept(INPUTS[0].dead_letters)
+    rows.append(("`<source>.dead`", "the original bytes", "any stage", "`pvstream redrive`", *dead))
     return table(("topic", "record", "written by", "read by", "partitions", "kept"), rows)
 
 
@@ -147,7 +145,7 @@ def _written_by(topic: Topic[Any]) -> list[str]:
         return ["`pvstream signals`"]
     if topic in (REVIEWS, LEASES):
         return ["`pvstream web`"]
-    return ["`pvstream announce`, `rollback`, `shadow`"]
+    return ["`pvstream announce`, `rollback`"]
 
 
 def _read_by(topic: Topic[Any]) -> list[str]:
@@ -166,17 +164,6 @@ def _kept(topic: Topic[Any]) -> tuple[str, str]:
     kept = "the last of each key" if topic.compacted else _days(topic.retention_ms // DAY)
     kept = "for ever" if topic == REVIEWS else kept
     return str(topic.partitions or "`PV_PARTITIONS`"), kept
-
-
-def _kept_together(group: Sequence[Topic[Any]]) -> tuple[str, str]:
-    """Of topics in one row: each time once, with the topics behind it where there are several."""
-    names: dict[str, list[str]] = {}
-    for topic in group:
-        names.setdefault(_kept(topic)[1], []).append(f"`{topic.name}`")
-    kept = (
-        next(iter(names)) if len(names) == 1 else "; ".join(f"{t}: {', '.join(n)}" for t, n in names.items())
-    )
-    return _kept(group[0])[0], kept
 
 
 def removal_table() -> list[str]:

@@ -118,8 +118,6 @@ class FaustPorts:
             await asyncio.to_thread(self._progress.in_flight.forget, self._progress.stage, record)
 
     def observe(self, done: Sequence[Item]) -> None:
-        if self.handle.shadow is not None:
-            self.handle.shadow.offer(done)
         # Others than of the first source are not what the reference was made of.
         self._drift.offer([p for p in done if p.record.topic == self.measured], self.handle.current)
 

@@ -24,7 +24,6 @@ from streams.topics import (
 )
 
 _DEAD = tuple(t.dead_letters for t in CONSUMED)
-_WRITTEN = (*SINKS, *(t.shadow for t in SINKS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +97,7 @@ def _problem(topic: Topic[Any], name: str, found: TopicState, settings: Settings
             return "a dead letter without a key would be refused"
         case "max.message.bytes" if topic in _DEAD and int(value) < MAX_DEAD_MESSAGE:
             return "a large dead letter would be refused"
-        case "max.message.bytes" if topic in _WRITTEN and int(value) <= settings.max_output_bytes:
+        case "max.message.bytes" if topic in SINKS and int(value) <= settings.max_output_bytes:
             return f"an output of PV_MAX_OUTPUT_BYTES ({settings.max_output_bytes}) would be refused"
         case "min.insync.replicas" if int(value) > found.replication:
             return f"every record is refused, because there are only {found.replication} replicas"

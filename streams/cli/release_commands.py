@@ -1,4 +1,4 @@
-"""Commands about releases: evaluate, releases, announce, rollback, verify, sign, export-model, shadow."""
+"""Commands about releases: evaluate, releases, announce, rollback, verify, sign, export-model."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def releases(
 ) -> None:
     """Lists the releases: where each is stored, its state, its first score and its training data.
 
-    The state is live or shadow, if any. The training data are printed with their licences.
+    The training data are printed with their licences.
     """
     from streams.rollout import announcements, announcing
     from streams.settings import EMBEDDED
@@ -155,7 +155,7 @@ def _run_by(address: str) -> dict[str, str]:
 
 
 def _as_json(row: ListedRelease) -> dict[str, Any]:
-    names = ("task", "version", "where", "live", "shadow", "workers")
+    names = ("task", "version", "where", "live", "workers")
     return {
         **{name: getattr(row, name) for name in names},
         "kind": row.manifest.kind,
@@ -165,7 +165,7 @@ def _as_json(row: ListedRelease) -> dict[str, Any]:
 
 
 def _print_release(row: ListedRelease) -> None:
-    state = [*(["live"] if row.live else []), *(["shadow"] if row.shadow else []), row.where]
+    state = [*(["live"] if row.live else []), row.where]
     out.print(Text.assemble((row.task, "bold"), f" {row.version}  ", "  ".join(state)))
     lines = [row.manifest.kind]
     lines += [f"{s.name} {s.value:g} ({s.data})" for s in row.manifest.scores[:1]]
@@ -287,33 +287,3 @@ def export_model(
     with open_named(release if release in tasks else version_or_path(release), tasks, read_settings()) as own:
         export(own, directory, form)
         out.print(f"{own.task} {own.version} is exported to {directory}", highlight=False)
-
-
-@app.command(rich_help_panel=MODELS, epilog=example("shadow ner runs/ner/3f6c0a5e9b21 --share 0.2"))
-def shadow(
-    task: TASK,
-    release: Annotated[str | None, typer.Argument(help="a version in the store, or a directory")] = None,
-    share: Annotated[float, typer.Option(min=0.0001, max=1, help="share of the records")] = 0.1,
-    stop: Annotated[bool, typer.Option("--stop", help="stop the shadow of this task")] = False,
-    key: KEY = None,
-) -> None:
-    """Runs a release as a shadow, in addition to the live one, on a share of the records.
-
-    Its outputs are written to `<sink>.shadow`; workers report the agreement of both at /releases.
-    """
-    from streams.rollout.announcing import end_shadow, start_shadow
-
-    check_task(task)
-    if stop == (release is not None):
-        raise typer.BadParameter("either a release or --stop")
-    if release is None:
-        asyncio.run(end_shadow(task, broker_settings(), key))
-        out.print(f"{task}: the shadow is stopped")
-        return
-    settings = broker_settings()
-    announcement = asyncio.run(start_shadow(task, version_or_path(release), share, settings, key))
-    out.print(
-        f"{task} {announcement.version} runs as a shadow of the live release on {share:.2%} of the records",
-        soft_wrap=True,
-        highlight=False,
-    )

@@ -11,24 +11,22 @@ from streams.broker.consumer import send_all
 from streams.broker.ranges import Progress, read_chunks
 from streams.records import Inbound
 from streams.settings import Settings
-from streams.topics import EVENTS, INPUTS, SINKS, SUMMARIES, Topic, TopicsError, partition_counts
+from streams.topics import EVENTS, INPUTS, SUMMARIES, Topic, TopicsError, partition_counts
 
 #: Topics that state the author of a report: final records are kept for longer than the reports themselves.
 SEARCHED: tuple[Topic[Any], ...] = (*INPUTS, EVENTS, SUMMARIES)
 
 
 async def forget(settings: Settings, ids: Collection[str], topics: Iterable[Topic[Any]] = INPUTS) -> None:
-    """Sends a tombstone for each id to the input topics, from where the stages pass it on, and to the topics
-    of shadows, which may have ended. An unknown id is no error. Raises TopicsError where the broker lacks the
-    topics.
+    """Sends a tombstone for each id to the input topics, from where the stages pass it on. An unknown id is
+    no error. Raises TopicsError where the broker lacks the topics.
     """
     await _send(settings, [id_.encode() for id_ in ids], topics)
 
 
 async def _send(settings: Settings, keys: Sequence[bytes], topics: Iterable[Topic[Any]]) -> None:
     existing = await partition_counts(settings)
-    shadows = (sink.shadow for sink in SINKS)
-    names = [t.name for t in (*topics, *shadows) if t.name in existing]
+    names = [t.name for t in topics if t.name in existing]
     if not names:
         raise TopicsError("the broker has none of the topics; create them with: pvstream topics --create")
     await send_all(settings, ((name, key, None) for key in keys for name in names))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import zlib
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -26,7 +27,6 @@ from models.drift import (
 from models.loading import Loaded
 from streams import metrics
 from streams.items import Item
-from streams.rollout.shadow import is_chosen
 
 log = logging.getLogger(__name__)
 #: Records of the window, and the values of a feature below which nothing is said: with 200 values in ten bins
@@ -153,6 +153,11 @@ class Drift:
         distance = window.distance()
         if distance is not None:
             metrics.DRIFT_VECTOR.labels(self._stage).set(distance)
+
+
+def is_chosen(id_: str, share: float) -> bool:
+    """Whether a report is in the share; it depends on the id only, so a repeat is chosen again."""
+    return zlib.crc32(id_.encode()) < share * 2**32
 
 
 def found_scores(stage: str, output: Any) -> list[float]:

@@ -74,5 +74,5 @@ async def _ready(request: web.Request) -> web.Response:
 
 
 async def _releases(request: web.Request) -> web.Response:
-    """For each task of this process the live release, the refused one and the shadow."""
+    """For each task of this process the live release and the refused one."""
     return web.Response(body=orjson.dumps(request.app[RELEASES]()), content_type="application/json")

@@ -19,7 +19,6 @@ from streams.broker.consumer import kafka_consumer, running_client
 from streams.broker.groups import STABLE, committed_offsets, describe_group
 from streams.monitoring.lag import FETCH_BYTES, dead_letters_waiting, read_oldest
 from streams.monitoring.workers import WorkerStatus, ask_workers
-from streams.records import SHADOW
 from streams.rollout.announcements import read_announcements
 from streams.settings import Settings
 from streams.stage import Stage
@@ -56,7 +55,6 @@ class StageStatus:
     release: str
     """The announced version, or that of the bundled release."""
     announced: bool
-    shadow: str | None
 
 
 @dataclass(slots=True)
@@ -123,7 +121,7 @@ async def _stages(settings: Settings, consumer: Any, admin: Any, patience: float
         name, position = stage.name, positions[stage.name]
         group_state, members = groups[name]
         known = [ages[tp] for tp in position.waiting() if tp in ages]
-        release, shadow = announced.get(name), announced.get(name + SHADOW)
+        release = announced.get(name)
         state: State = "ok" if group_state == STABLE else "rebalancing"
         state = "no worker" if not members else "stalled" if name in stalled else state
         found.append(
@@ -133,7 +131,6 @@ async def _stages(settings: Settings, consumer: Any, admin: Any, patience: float
                 lag_seconds=max(known, default=None) if position.waiting() else 0.0,
                 release=release.version if release else bundled(name).name,
                 announced=release is not None,
-                shadow=shadow.version if shadow else None,
             )
         )  # fmt: skip
     return found

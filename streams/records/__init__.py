@@ -1,6 +1,6 @@
 """The records in the topics. Fields are only ever added, with defaults, so that old records stay readable."""
 
-from streams.records.control import SHADOW, Announcement, Cursor
+from streams.records.control import Announcement, Cursor
 from streams.records.reports import (
     MAX_DRUGS,
     MAX_FOLDED,
@@ -31,7 +31,7 @@ from streams.records.reviews import FIRST, RESOLUTION, SECOND, Action, Lease, Re
 from streams.records.signals import Limits, Signal, WatchState, WindowStatistics
 
 __all__ = [
-    "FIRST", "MAX_DRUGS", "MAX_FOLDED", "MAX_TEXT", "NO_TIMESTAMP", "RESOLUTION", "SECOND", "SHADOW",
+    "FIRST", "MAX_DRUGS", "MAX_FOLDED", "MAX_TEXT", "NO_TIMESTAMP", "RESOLUTION", "SECOND",
     "Action", "Announcement",
     "AuthorHash", "CodedEvent", "CodedReport", "Country", "Cursor", "DrugName", "ExpandedReport", "Headers",
     "Id", "Inbound", "Indication", "Language", "Lease", "Limits", "MaskKind", "Masked", "Origin", "Permalink",

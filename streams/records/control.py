@@ -10,24 +10,19 @@ from pydantic import Field, StringConstraints
 
 from models.scores import Comparison
 
-#: A shadow is announced under the key task + SHADOW.
-SHADOW = ".shadow"
 Version = Annotated[str, StringConstraints(pattern="^[0-9a-f]{12}$")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Announcement:
-    """A release becomes live or a shadow. The last announcement under a key is valid, whatever its time, so a
-    rollback is one more announcement. Where signatures are required, only one with a higher sequence replaces
-    another.
+    """A release becomes live. The last announcement of a task is valid, whatever its time, so a rollback is
+    one more announcement. Where signatures are required, only one with a higher sequence replaces another.
     """
 
     task: Literal["ner", "acronym", "relation", "normalization", "summarization", "judge"]
     version: Version
-    reason: Literal["publish", "rollback", "shadow", "shadow_end"]
-    """`publish`, the word of the wire, makes it live; `shadow_end` ends a shadow as a null value does, which
-    cannot be signed.
-    """
+    reason: Literal["publish", "rollback"]
+    """`publish` is the word of the wire for an announcement."""
     announced_at: datetime
     previous: Version | None = None
     """The release that was live before. A worker that starts and cannot load `version` loads this one, which
@@ -36,14 +31,13 @@ class Announcement:
     forced: bool = False
     """Announced although it was not compared with the live release, or was worse."""
     compared: Comparison | None = None
-    share: Annotated[float, Field(gt=0, le=1)] = 1.0
-    """The share of the records that a shadow processes."""
     sequence: Annotated[int, Field(ge=0, lt=2**53)] = 0
     """Rises by one with each announcement of a key; 0 in those of earlier versions."""
 
     @property
     def key(self) -> str:
-        return self.task + (SHADOW if self.reason in {"shadow", "shadow_end"} else "")
+        """On the topic."""
+        return self.task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

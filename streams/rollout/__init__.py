@@ -1,1 +1,1 @@
-"""The way of a release to the workers: announcements, reload, shadow."""
+"""The way of a release to the workers: announcements and reload."""

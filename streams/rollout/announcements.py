@@ -1,4 +1,4 @@
-"""Announcements on the topic `releases`: which version of a task is live, and which one is its shadow."""
+"""Announcements on the topic `releases`: which version of a task is live."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from models.redaction import redact
 from models.releases.manifest import PassingError
-from models.types import JUDGE, TASKS
+from models.types import RELEASED, TASKS
 from streams.broker.consumer import kafka_consumer, kafka_producer, running_client
 from streams.codec import BadRecord, decode, encode
-from streams.records import SHADOW, Announcement
+from streams.records import Announcement
 from streams.rollout.trust import SIGNATURE_HEADER, Trust, sign_announcement
 from streams.settings import Settings
 from streams.topics import RELEASES, broker_name
 
 log = logging.getLogger(__name__)
+#: Keys of candidates that earlier versions ran beside the live releases.
+_OF_SHADOWS = frozenset(f"{task}.shadow" for task in TASKS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +48,14 @@ def is_passing(error: Exception) -> bool:
 async def send(
     settings: Settings,
     key: str,
-    announcement: Announcement | None,
+    announcement: Announcement,
     signer: Ed25519PrivateKey | None = None,
 ) -> None:
-    """Writes the announcement of a key, signed if there is a signer, and waits for the broker's confirmation;
-    None ends a shadow.
+    """Writes the announcement of a key, signed if there is a signer, and waits for the broker's
+    confirmation.
     """
-    value = None if announcement is None else encode(announcement)
-    headers = []
-    if value is not None and signer is not None:
-        headers.append((SIGNATURE_HEADER, sign_announcement(value, signer)))
+    value = encode(announcement)
+    headers = [(SIGNATURE_HEADER, sign_announcement(value, signer))] if signer is not None else []
     producer = kafka_producer(settings)
     async with running_client(producer):
         topic = broker_name(settings, RELEASES.name)
@@ -63,14 +63,13 @@ async def send(
 
 
 class Announcements(dict[str, Announcement]):
-    """The valid announcements by key: a task, or a task with `.shadow`."""
+    """The valid announcements by task."""
 
     def __init__(self, trust: Trust | None = None) -> None:
         """Where signatures are required (`trust`), those accepted earlier are valid until newer ones are
         read.
         """
-        accepted = trust.accepted() if trust is not None else {}
-        super().__init__({key: a for key, a in accepted.items() if a.reason != "shadow_end"})
+        super().__init__(trust.accepted() if trust is not None else {})
         self._trust = trust
         self._generations: dict[str, int] = {}
         self._before: dict[str, Announcement | None] = {}
@@ -142,15 +141,18 @@ def apply_message(
     announcements: dict[str, Announcement], message: Any, trust: Trust | None = None
 ) -> str | None:
     """Updates `announcements` by a message and returns its key; an invalid message, or one that is not to be
-    trusted, changes nothing, gives None and is logged.
+    trusted, changes nothing, gives None and is logged. What earlier versions wrote about shadows is
+    passed over.
     """
     key = (message.key or b"").decode(errors="replace")
+    if key in _OF_SHADOWS:
+        return key
     try:
         announcement = _read(key, message, trust)
     except BadRecord as error:
         log.warning("%s@%d is not an announcement: %s", RELEASES.name, message.offset, error)
         return None
-    if announcement is None or announcement.reason == "shadow_end":
+    if announcement is None:
         announcements.pop(key, None)
     else:
         announcements[key] = announcement
@@ -159,7 +161,7 @@ def apply_message(
 
 def _read(key: str, message: Any, trust: Trust | None) -> Announcement | None:
     """None for a null value; raises BadRecord."""
-    if key.removesuffix(SHADOW) not in TASKS and key != JUDGE:
+    if key not in RELEASED:
         raise BadRecord("unknown key")
     if message.value is None:
         if trust is not None:

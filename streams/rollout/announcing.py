@@ -1,4 +1,4 @@
-"""Announcing, rolling back, shadowing and listing releases: the side of the operator."""
+"""Announcing, rolling back and listing releases: the side of the operator."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from models.loading import Loaded, load
+from models.loading import Loaded
 from models.releases import remote
 from models.releases.manifest import Manifest, Release, ReleaseError, parse_manifest
 from models.releases.private import private_folder
@@ -21,10 +21,10 @@ from models.releases.store import bundled, bundled_version, open_copy, open_rele
 from models.scores import Comparison
 from models.types import JUDGE, RELEASED
 from streams import topics
-from streams.records import SHADOW, Announcement
+from streams.records import Announcement
 from streams.rollout import announcements
 from streams.rollout.announcements import Announcements
-from streams.rollout.opening import load_opened, load_release, open_directory, open_verified
+from streams.rollout.opening import load_opened, load_release, open_directory
 from streams.rollout.trust import Trust
 from streams.settings import Settings
 
@@ -51,7 +51,6 @@ class ListedRelease:
     where: str
     """`bundled` or `store`."""
     live: bool = False
-    shadow: bool = False
     workers: list[str] = field(default_factory=list)
     """Addresses of the workers that run it."""
 
@@ -169,7 +168,7 @@ def _check_previous(announcement: Announcement, known: dict[str, Announcement]) 
 
 
 async def _known(settings: Settings, trust: Trust | None) -> dict[str, Announcement]:
-    """The announcements by key; where signatures are required also those that end a shadow."""
+    """The announcements by task; where signatures are required those that were accepted."""
     async with announcements.reader(settings) as consumer:
         valid, _ = await announcements.read_to_end(consumer, trust)
     return valid if trust is None else trust.accepted()
@@ -235,45 +234,6 @@ def _deliver_bundled(task: str, settings: Settings, signer: Ed25519PrivateKey | 
         log.warning("the bundled release of %s is not copied to the store: %s", task, error)
 
 
-async def start_shadow(
-    task: str, name: str | Path, share: float, settings: Settings, signing_key: Path | None = None
-) -> Announcement:
-    """Announces a release as the shadow of the live one on a share of the records.
-
-    `name` is a version of the store, or a directory, which is copied to the store first. Raises ReleaseError.
-    """
-    signer = _signer(signing_key, settings)
-    await topics.require(settings, (topics.RELEASES,))
-    with open_verified(task, name, settings) as release:
-        load(release, device=settings.device, dtype=settings.dtype)
-        if isinstance(name, Path):
-            remote.deliver(release, settings.store)
-        announcement = Announcement(
-            task=_task_of(release),
-            version=release.version,
-            reason="shadow",
-            announced_at=datetime.now(UTC),
-            share=share,
-        )
-    return await _announce(announcement, settings, signer)
-
-
-async def end_shadow(task: str, settings: Settings, signing_key: Path | None = None) -> None:
-    """Announces that the shadow of a task ends; raises GateError when a signature is required and there is no
-    shadow.
-    """
-    signer = _signer(signing_key, settings)
-    await topics.require(settings, (topics.RELEASES,))
-    if settings.release_key is None:
-        await announcements.send(settings, task + SHADOW, None)
-        return
-    shadow = (await announcements.read_announcements(settings)).get(task + SHADOW)
-    if shadow is None:
-        raise GateError(f"{task} has no shadow")
-    ended = replace(shadow, reason="shadow_end", announced_at=datetime.now(UTC))
-    await _announce(ended, settings, signer)
-
-
 def list_releases(settings: Settings, announced: dict[str, Announcement]) -> list[ListedRelease]:
     """The bundled releases and others of the store, by task, without those whose manifest cannot be read."""
     listed = []
@@ -288,9 +248,7 @@ def list_releases(settings: Settings, announced: dict[str, Announcement]) -> lis
                 stored = remote.read_manifest(settings.store, task, version)
                 releases.append(ListedRelease(task, version, parse_manifest(stored, version), "store"))
         live = announced[task].version if task in announced else shipped
-        shadow = announced.get(task + SHADOW)
         for release in releases:
             release.live = release.version == live
-            release.shadow = shadow is not None and release.version == shadow.version
         listed += releases
     return listed

@@ -10,7 +10,6 @@ from models.loading import Loaded
 from streams import metrics
 from streams.rollout.announcements import Refusal
 from streams.rollout.opening import load_release
-from streams.rollout.shadow import Shadow
 from streams.settings import Settings
 
 
@@ -25,7 +24,6 @@ class Handle:
         """Set by PV_RELEASES: announcements do not change it."""
         self.reloads = 0
         self.refused: Refusal | None = None
-        self.shadow: Shadow | None = None
         self.judge: Handle | None = None
         """That of the tagger's judge; its model is None where there is no release of one."""
         metrics.MODEL.labels(self.task, loaded.version, loaded.kind).set(1)
@@ -56,7 +54,6 @@ class Handle:
             "pinned": self.pinned,
             "reloads": self.reloads,
             "refused": self.refused.status() if self.refused is not None else None,
-            "shadow": self.shadow.status() if self.shadow is not None else None,
         }
 
 

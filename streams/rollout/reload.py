@@ -19,12 +19,11 @@ from models.releases.store import bundled_version
 from models.types import JUDGE
 from streams import metrics
 from streams.inference_threads import lower_priority
-from streams.records import SHADOW, Announcement
+from streams.records import Announcement
 from streams.rollout import announcements
 from streams.rollout.announcements import Refusal, is_passing
 from streams.rollout.handle import Handle, load_task
 from streams.rollout.opening import kept_folder, kept_versions, load_release
-from streams.rollout.shadow import Shadow
 from streams.rollout.trust import Trust
 from streams.settings import Settings
 from streams.stage import Stage
@@ -102,17 +101,13 @@ class Reloader:
     def __init__(
         self, stages: Sequence[Stage[Any, Any]], handles: Mapping[str, Handle], settings: Settings
     ) -> None:
-        self._stages = {s.name: s for s in stages}
         self._handles = handles
         self._settings = settings
         self._announcements = announcements.Announcements()
-        """The valid announcements by key."""
-        self._changed: dict[str, asyncio.Event] = {
-            key: asyncio.Event() for key in (*self._stages, *(s + SHADOW for s in self._stages), JUDGE)
-        }
-        """Set when the announcement of a key may have changed."""
-        self._tasks = [*self._stages, *({JUDGE} & handles.keys())]
+        self._tasks = [*(s.name for s in stages), *({JUDGE} & handles.keys())]
         """Those whose releases are followed: of the stages, and of the judge of one."""
+        self._changed = {task: asyncio.Event() for task in self._tasks}
+        """Set when the announcement of a task may have changed."""
         self._failures = dict.fromkeys(self._tasks, 0)
         """Failures of the store in turn."""
         self._retries: dict[str, asyncio.TimerHandle] = {}
@@ -120,19 +115,14 @@ class Reloader:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="reload", initializer=lower_priority)
 
     async def run(self) -> None:
-        """Runs until cancelled; then stops the shadows too."""
+        """Runs until cancelled."""
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._follow_announcements())
                 for task in self._tasks:
                     group.create_task(self._update_live(task))
-                for task in self._stages:
-                    group.create_task(self._update_shadow(task))
         finally:
             self._pool.shutdown(wait=False, cancel_futures=True)
-            for handle in self._handles.values():
-                if handle.shadow is not None:
-                    await handle.shadow.stop()
 
     async def _follow_announcements(self) -> None:
         while True:
@@ -196,37 +186,6 @@ class Reloader:
         self._failures[task] += 1
         self._retries[task] = asyncio.get_running_loop().call_later(seconds, self._changed[task].set)
 
-    async def _update_shadow(self, task: str) -> None:
-        """Starts and stops the shadow of a task as announced."""
-        handle = self._handles[task]
-        changed = self._changed[task + SHADOW]
-        while True:
-            await changed.wait()
-            changed.clear()
-            announcement = self._announcements.get(task + SHADOW)
-            shadow = handle.shadow
-            generation = self._announcements.generation(task + SHADOW)
-            if shadow is not None and announcement is not None and _runs(shadow, announcement):
-                shadow.generation = generation
-                continue
-            handle.shadow = None
-            if shadow is not None:
-                await shadow.stop()
-                log.info("%s: shadow %s ended", task, shadow.version)
-            if announcement is None:
-                continue
-            handle.shadow = Shadow(
-                self._stages[task],
-                announcement.version,
-                announcement.share,
-                self._settings,
-                generation,
-                judge=handle.snapshot().judge,
-            )
-            handle.shadow.start()
-            share = 100 * announcement.share
-            log.info("%s: %s runs as a shadow on %.0f %% of the records", task, announcement.version, share)
-
     async def _load(self, task: str, version: str) -> Loaded | Refusal:
         work = partial(load_release, task, version, self._settings, keep=True)
         try:
@@ -257,11 +216,6 @@ def _end_refusal(handle: Handle) -> None:
     """The announced release is the live one."""
     handle.refused = None
     metrics.FALLBACK.labels(handle.task).set(0)
-
-
-def _runs(shadow: Shadow, announcement: Announcement) -> bool:
-    """Whether the announced shadow runs already."""
-    return (shadow.version, shadow.share) == (announcement.version, announcement.share)
 
 
 def _refuse(task: str, version: str, error: Exception) -> Refusal:

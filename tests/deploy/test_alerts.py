@@ -59,10 +59,6 @@ def live(instance: str, release: str) -> str:
     return f'pv_model_info{{task="ner", release="{release}", kind="k", instance="{instance}"}}'
 
 
-def shadow(outcome: str) -> str:
-    return f'pv_shadow_records_total{{stage="ner", outcome="{outcome}"}}'
-
-
 def nil(job: str, outcome: str) -> str:
     return f'pv_events_total{{job="{job}", outcome="{outcome}"}}'
 
@@ -91,11 +87,6 @@ FIRING: list[tuple[str, str, dict[str, str], dict[str, str]]] = [
         nil("pvstream", "nil"): "0+70x120", nil("pvstream", "coded"): "0+30x120",
         nil("staging", "nil"): "0+100x120", nil("staging", "coded"): "0+900x120",
     }),
-    ("ShadowFailing", "18m", PRODUCTION, {
-        'pv_shadow_records_total{job="pvstream", stage="ner", outcome="skipped"}': "0+50x60",
-        'pv_shadow_records_total{job="staging", stage="ner", outcome="agreed"}': "0+50x60",
-    }),
-    ("ShadowFailing", "18m", NER, {shadow("failed"): "0x10 8x30", shadow("agreed"): "0+50x60"}),
     ("BrokerAway", "7m", {}, {BROKER: "1x5 0x20", 'pv_broker_up{stage="relation"}': "1x60"}),
     ("ReleaseRefused", "35m", {"task": "ner"}, {REFUSED: "0x30 1x30", STARTED: "0x60"}),
     # Refused by a worker at its start: a new series, and one that had the same value before the restart.
@@ -158,9 +149,6 @@ QUIET: list[tuple[str, str, dict[str, str]]] = [
     # For half an hour only, and a drift that is small.
     ("DriftHigh", "70m", {PSI: "0.1x10 0.3x30 0.1x200"}),
     ("DriftHigh", "150m", {PSI: "0.2x200", 'pv_drift_vector{stage="ner"}': "0.05x200"}),
-    # The shadow is slower than the live release and skips some records; or no shadow runs.
-    ("ShadowFailing", "30m", {shadow("skipped"): "0+90x60", shadow("agreed"): "0+10x60"}),
-    ("ShadowFailing", "30m", {shadow(o): "0x60" for o in ("failed", "skipped", "agreed", "differed")}),
 ]  # fmt: skip
 
 

@@ -84,11 +84,6 @@ class Site:
     def wait_live(self, task: str, version: str) -> None:
         processes.wait_until(lambda: self.live(task)["version"] == version, f"{version} is live")
 
-    def compared_by_shadow(self, task: str) -> int:
-        """Records that the shadow has answered, and whose answers were compared."""
-        shadow = self.live(task)["shadow"]
-        return int(shadow["agreed"] + shadow["differed"])
-
     def count(self, *names: str) -> int:
         return processes.count(self.kafka.bootstrap, *names)
 

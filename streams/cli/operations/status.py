@@ -44,8 +44,7 @@ def _age(stage: StageStatus) -> str:
 
 
 def _release(stage: StageStatus) -> str:
-    shadow = f", shadow {stage.shadow}" if stage.shadow else ""
-    return f"{stage.release}{'' if stage.announced else ' (bundled)'}{shadow}"
+    return f"{stage.release}{'' if stage.announced else ' (bundled)'}"
 
 
 def _workers(workers: list[WorkerStatus]) -> Table:

@@ -7,7 +7,6 @@ import urllib.request
 from collections import defaultdict
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import orjson
 import pytest
@@ -68,7 +67,6 @@ def test_pipelines_with_prefixes_share_a_broker_and_no_record(
     staging.ingest(tmp_path, ["one", "two", "three"])
     other.ingest(tmp_path, ["four", "five"])
     processes.produce(kafka.bootstrap, "staging.questions", [(b"bad", b"no json")])
-    staging.must("shadow", "summarization", str(tiny["summarization"].path), "--share", "1")
 
     worker = ("worker", "--stage", "summarization")
     with (
@@ -77,7 +75,7 @@ def test_pipelines_with_prefixes_share_a_broker_and_no_record(
     ):
         _expect_summaries(staging, {"one", "two", "three"})
         _expect_summaries(other, {"four", "five"})
-        _redrive_and_shadow(staging, tmp_path)
+        _redrive(staging, tmp_path)
         stop(first)
         stop(second)
     (letter, _) = processes.read_all(kafka.bootstrap, "staging.questions.dead")
@@ -98,16 +96,14 @@ def _expect_summaries(pipeline: Pipeline, ids: set[str]) -> None:
     assert {r["source"] for r in records} == {"questions"}, "records do not depend on the prefix"
 
 
-def _redrive_and_shadow(pipeline: Pipeline, folder: Path) -> None:
-    """Sends the dead letter back, which becomes another one, and a record to the shadow."""
+def _redrive(pipeline: Pipeline, folder: Path) -> None:
+    """Sends the dead letter back, which becomes another one."""
     pipeline.wait_count(1, "questions.dead")
     pipeline.must("redrive", "questions.dead")
     pipeline.wait_count(2, "questions.dead")
     lag = 'pv_lag_records{partition="0",stage="summarization",topic="questions"}'
     processes.wait_until(lambda: lag in _metrics(pipeline), "the lag is known")
-    processes.wait_until(lambda: bool(_releases(pipeline)["shadow"]["loaded"]), "the shadow is loaded")
     pipeline.ingest(folder, ["six"])
-    pipeline.wait_count(1, "summaries.shadow")
 
 
 def _expect_only_their_own_records(other: Pipeline, plain: Pipeline) -> None:
@@ -158,10 +154,6 @@ def _get(pipeline: Pipeline, path: str) -> str:
 
 def _metrics(pipeline: Pipeline) -> str:
     return _get(pipeline, "metrics")
-
-
-def _releases(pipeline: Pipeline) -> dict[str, Any]:
-    return dict(orjson.loads(_get(pipeline, "releases"))["summarization"])
 
 
 def documented_rights() -> list[AclBinding]:

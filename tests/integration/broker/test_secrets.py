@@ -88,27 +88,24 @@ def ask_the_store(commands: Commands, release: str) -> None:
         ("releases",),
         ("rollback", "summarization", VERSION),
         ("announce", release, "--force"),
-        ("shadow", "summarization", VERSION),
         ("replay", "questions", "--release", f"summarization={VERSION}"),
     ):
         assert "http://***@127.0.0.1" in commands.run(*arguments, code=1), "the address without its secrets"
 
 
 def served_by_a_worker(commands: Commands, kafka: LocalKafka, log: Path) -> list[str]:
-    """The pages of a worker that was told to load a release and a shadow, which it cannot fetch."""
+    """The pages of a worker that was told to load a release, which it cannot fetch."""
     env = commands.env
     worker = ("worker", "--stage", "summarization")
     with processes.running(*worker, env=env, log=log, forked=True) as process:
         address = f"http://127.0.0.1:{env['PV_HTTP_PORT']}"
         processes.wait_until(lambda: processes.is_ready(int(env["PV_HTTP_PORT"])), "ready")
         records = [(b"summarization", announcement("publish"))]
-        records += [(b"summarization.shadow", announcement("shadow"))]
         processes.produce(kafka.bootstrap, "releases", records)
         questions = log.with_name("questions.jsonl")
         questions.write_bytes(b"\n".join((SAMPLES / "questions.jsonl").read_bytes().splitlines()[:3]))
         commands.run("ingest", "questions", str(questions), code=0)
         processes.wait_until(lambda: "is refused" in log.read_text(), "the release is refused")
-        processes.wait_until(lambda: "shadow of summarization" in log.read_text(), "the shadow fails")
         pages = []
         for path in ("releases", "metrics", "health/ready"):
             with urllib.request.urlopen(f"{address}/{path}", timeout=10) as answer:

@@ -83,8 +83,6 @@ def test_each_dashboard_query_is_answered(tiny_site: Site, tmp_path: Path, tiny:
     server_of = prometheus(tmp_path, site.port, at_once(), port)
     with server_of as server, site.running("up", PV_DRIFT_SAMPLE="1"), source:
         site.wait_ready()
-        site.must("shadow", "ner", str(tiny["ner"].path), "--share", "1.0")
-        processes.wait_until(lambda: (site.live("ner")["shadow"] or {}).get("loaded", False), "a shadow")
         waiting = {e for e in expressions() if not any(part in e for part in UNANSWERED)}
         assert waiting
 

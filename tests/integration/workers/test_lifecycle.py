@@ -28,11 +28,10 @@ from models.releases.store import bundled
 from streams.records import Announcement
 from streams.rollout import announcements
 from streams.rollout.announcing import announce
-from streams.rollout.shadow import is_chosen
 from tests.integration import processes
 from tests.integration.kafka_server import LocalKafka
 from tests.integration.site import SAMPLES, Site, stop
-from tests.tiny_releases import DRUGS, tiny_release
+from tests.tiny_releases import tiny_release
 from tests.variants import MARKER, marked, noisy_head, rebuilt, spoiled
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
@@ -46,13 +45,6 @@ GOLD = processes.ROOT / "tests/data/gold/posts.jsonl"
 def other(tiny_bert: str, tmp_path_factory: pytest.TempPathFactory) -> Release:
     """A tiny tagger under another version than that of `tiny`."""
     return tiny_release("ner", tiny_bert, tmp_path_factory.mktemp("other"), kind="another")
-
-
-@pytest.fixture(scope="module")
-def differing(tiny_bert: str, tmp_path_factory: pytest.TempPathFactory) -> Release:
-    """A tiny tagger with other answers for some of the samples: it takes a word for a drug."""
-    root = tmp_path_factory.mktemp("differing")
-    return tiny_release("ner", tiny_bert, root, drugs=f"{DRUGS}the\tthe\n")
 
 
 def test_kills_stops_and_publications_lose_nothing_and_mix_nothing(
@@ -96,14 +88,14 @@ def test_records_flow_while_models_are_swapped(site: Site) -> None:
     assert statistics.linear_regression(range(6), memory[5:]).slope < 20e6, memory
 
 
-def test_releases_are_announced_shadowed_rolled_back(site: Site, other: Release, differing: Release) -> None:
+def test_releases_are_announced_and_rolled_back(site: Site, other: Release) -> None:
     first = bundled("ner").name
     with site.running("worker", "--stage", "ner") as worker:
         site.wait_ready()
         assert site.live("ner")["version"] == first
         announce_with_force(site, other, first)
         announce_what_is_missing(site, other)
-        shadow_half_of_the_posts(site, differing, other)
+        process_the_posts(site, other)
         stop(worker)
 
     # What was announced last cannot be loaded: a worker that starts now loads what was live before it.
@@ -137,21 +129,11 @@ def announce_what_is_missing(site: Site, live: Release) -> None:
     assert site.live("ner")["version"] == live.version, "the live model stays"
 
 
-def shadow_half_of_the_posts(site: Site, shadow: Release, live: Release) -> None:
-    """The shadow gets its share of the samples and is compared on each of them, until it is stopped."""
-    site.must("shadow", "ner", str(shadow.path), "--share", "0.5")
-    processes.wait_until(lambda: (site.live("ner")["shadow"] or {}).get("loaded", False), "a shadow")
+def process_the_posts(site: Site, live: Release) -> None:
+    """All records name the live release."""
     n = site.produce_samples("posts")
     site.wait_count(n, "mentions")
-    chosen = [r for r in site.records("mentions") if is_chosen(r["id"], 0.5)]
-    site.wait_count(len(chosen), "mentions.shadow")
-    processes.wait_until(lambda: site.compared_by_shadow("ner") == len(chosen), "all compared")
-    assert 0 < site.live("ner")["shadow"]["agreement"] < 1
-    assert {r["releases"]["ner"] for r in site.records("mentions.shadow")} == {shadow.version}
     assert {r["releases"]["ner"] for r in site.records("mentions")} == {live.version}
-    assert (site.count("mentions"), site.count("mentions.shadow")) == (n, len(chosen))
-    site.must("shadow", "ner", "--stop")
-    processes.wait_until(lambda: site.live("ner")["shadow"] is None, "the end of the shadow")
 
 
 def roll_back(site: Site, version: str) -> None:

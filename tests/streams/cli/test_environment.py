@@ -92,18 +92,11 @@ WRONG = {
     "": f"""
 announce docs -> set PV_BROKER=
 rollback ner {NOWHERE} -> set PV_BROKER=
-shadow ner {NOWHERE} -> set PV_BROKER=
-shadow ner --stop -> set PV_BROKER=
 replay posts -> set PV_BROKER=
 redrive posts.dead -> set PV_BROKER=
 terminology diff {NOWHERE} {NOWHERE} -> set PV_BROKER=
 rollback nor {NOWHERE} -> 'nor' is none of ner, acronym,
-shadow nor {NOWHERE} -> 'nor' is none of ner, acronym,
 evaluate nor --data . -> 'nor' is none of ner, acronym,
-shadow ner -> either a release or --stop
-shadow ner {NOWHERE} --stop -> either a release or --stop
-shadow ner {NOWHERE} --share 0 -> --share
-shadow ner {NOWHERE} --share 1.1 -> --share
 replay posts --release nor=x -> expected TASK=RELEASE
 replay posts --release ner -> expected TASK=RELEASE
 replay posts --compare ner= -> expected TASK=RELEASE
@@ -166,7 +159,7 @@ replay posts --to nosuch | replay posts --to-prefix posts | rollback ner not-a-v
 terminology diff /nonexistent /nonexistent | evaluate posts --release ner=/nonexistent | evaluate nosuch
 evaluate ner --data /nonexistent | evaluate posts --split nosuch | announce /nonexistent | nosuch
 sign /nonexistent --key LICENSE | sign docs --key /nonexistent | announce docs --key /nonexistent
-verify /nonexistent | rollback nosuch 000000000000 | shadow ner /nonexistent | shadow nosuch --stop
+verify /nonexistent | rollback nosuch 000000000000
 status --worker nonsense | releases --worker nonsense
 terminology nosuch | demo --column x --input posts=LICENSE
 web --terminology /nonexistent | web --terminology LICENSE | signals --source nosuch | forget

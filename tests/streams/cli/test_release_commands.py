@@ -125,7 +125,7 @@ def test_without_a_broker_bundled_releases_are_live_and_licences_are_listed(pvst
     assert [row["task"] for row in rows] == list(RELEASED)
     for row in rows:
         assert row["version"] == bundled(row["task"]).name
-        assert (row["where"], row["live"], row["shadow"], row["workers"]) == ("bundled", True, False, [])
+        assert (row["where"], row["live"], row["workers"]) == ("bundled", True, [])
         assert row["kind"]
         assert {"name", "value", "definition", "data", "records"} <= set(row["scores"][0])
         assert all(source["licence"] for source in row["training_data"])

@@ -18,7 +18,7 @@ from streams import metrics
 from streams.agents import ner
 from streams.agents.pipeline import STAGES, expand
 from streams.items import Item
-from streams.monitoring.drift import AT_LEAST, WINDOW, Drift, Window, found_scores
+from streams.monitoring.drift import AT_LEAST, WINDOW, Drift, Window, found_scores, is_chosen
 from streams.records import ExpandedReport, Inbound, Report, TaggedReport, extend
 from tests.fakes import loaded
 from tests.tiny_releases import TEXTS
@@ -254,3 +254,11 @@ async def test_deletions_are_not_sampled(live: Loaded) -> None:
     deletions = [replace(p, report=None, output=None) for p in records]
     await offered(measured, [*deletions, *records], live)
     await offered(measured, deletions, live)
+
+
+def test_the_choice_is_the_same_on_every_machine_and_near_the_share() -> None:
+    ids = [f"post-{i}" for i in range(10_000)]
+    assert [is_chosen(i, 0.3) for i in ids[:8]] == [False, False, False, True, False, False, False, True]
+    small, large = ({i for i in ids if is_chosen(i, share)} for share in (0.1, 0.5))
+    assert 700 < len(small) < 1300 and small < large
+    assert all(is_chosen(i, 1.0) for i in ids)

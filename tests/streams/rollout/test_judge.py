@@ -22,9 +22,8 @@ from streams.agents.pipeline import stage_named
 from streams.cli.operations.local_checks import check_releases
 from streams.codec import encode
 from streams.library import Annotator, load
-from streams.records import Announcement, Report
+from streams.records import Report
 from streams.rollout import judge as judge_module
-from streams.rollout.announcements import apply_message
 from streams.rollout.announcing import GateError, _gate, list_releases
 from streams.rollout.handle import Handle
 from streams.rollout.judge import NO_JUDGE, judge_at_start
@@ -263,14 +262,6 @@ def test_releases_of_a_judge_are_listed_and_announced_by_force(judges: Judges) -
         pytest.raises(GateError, match="use --force"),
     ):
         _gate(release, None, None)
-
-
-def test_a_judge_has_no_shadow() -> None:
-    known: dict[str, Announcement] = {}
-    value = encode(replace(announcement("0" * 12, task=JUDGE), reason="shadow"))
-    message = SimpleNamespace(key=b"judge.shadow", value=value, offset=0)
-    assert apply_message(known, message) is None
-    assert known == {}
 
 
 @pytest.mark.parametrize(

@@ -36,13 +36,11 @@ PUBLISHED = Announcement(
     task="ner", version="0123456789ab", reason="publish", announced_at=WHEN, previous="ba9876543210",
     compared=COMPARISON,
 )  # fmt: skip
-SHADOW = Announcement(task="ner", version="cdef01234567", reason="shadow", announced_at=WHEN, share=0.25)
 GOLDEN = {
     "announcement": PUBLISHED,
     "announcement-rollback": Announcement(
         task="acronym", version="0123456789ab", reason="rollback", announced_at=WHEN, forced=True
     ),
-    "announcement-shadow": SHADOW,
 }
 
 
@@ -62,13 +60,23 @@ def message(announcement: Announcement, key: str | None = None) -> Message:
 
 @pytest.mark.parametrize("name", GOLDEN)
 def test_golden_bytes_of_every_version_are_read_and_those_of_the_last_one_written(name: str) -> None:
-    for version, written in ((1, GOLDEN[name]), (2, replace(GOLDEN[name], sequence=7))):
+    numbered = replace(GOLDEN[name], sequence=7)
+    # v1 has no sequence; both have a share of the records, for a candidate beside the live release.
+    for version, written in ((1, GOLDEN[name]), (2, numbered), (3, numbered)):
         golden = wire_bytes(f"{name}-v{version}")
         assert decode(Announcement, golden) == written
     assert encode(written) == golden
 
 
-def test_the_later_announcement_of_a_task_or_shadow_counts_until_a_tombstone_ends_it() -> None:
+def test_what_earlier_versions_wrote_about_a_shadow_is_passed_over(caplog: pytest.LogCaptureFixture) -> None:
+    current = {"ner": PUBLISHED}
+    for value in (wire_bytes("announcement-shadow-v2"), None):
+        assert apply_message(current, Message(b"ner.shadow", value)) == "ner.shadow"
+    assert current == {"ner": PUBLISHED}
+    assert caplog.text == ""
+
+
+def test_the_later_announcement_of_a_task_counts_until_a_tombstone_ends_it() -> None:
     current: dict[str, Announcement] = {}
     later = replace(PUBLISHED, version="ffffffffffff", announced_at=WHEN.replace(year=2025))
     assert apply_message(current, message(PUBLISHED)) == "ner"
@@ -80,12 +88,11 @@ def test_the_later_announcement_of_a_task_or_shadow_counts_until_a_tombstone_end
     current.clear()
     for task in TASKS:
         apply_message(current, message(replace(PUBLISHED, task=task)))  # type: ignore[arg-type]
-        apply_message(current, message(replace(SHADOW, task=task)))  # type: ignore[arg-type]
-    assert sorted(current) == sorted([*TASKS, *(f"{task}.shadow" for task in TASKS)])
-    current = {"ner": PUBLISHED, "ner.shadow": SHADOW}
-    for key in ("ner.shadow", "acronym.shadow"):
+    assert sorted(current) == sorted(TASKS)
+    current = {"ner": PUBLISHED}
+    for key, left in (("acronym", {"ner": PUBLISHED}), ("ner", {})):
         assert apply_message(current, Message(key.encode(), None)) == key
-        assert current == {"ner": PUBLISHED}
+        assert current == left
 
 
 @pytest.mark.parametrize(
@@ -123,39 +130,33 @@ def changed(**fields: object) -> bytes:
         pytest.param(changed(task="nor"), id="unknown task"),
         pytest.param(changed(reason="because"), id="unknown reason"),
         pytest.param(changed(announced_at="yesterday"), id="no time"),
-        pytest.param(changed(share=0), id="share of nothing"),
-        pytest.param(changed(share=1.5), id="share above all"),
-        pytest.param(changed(share="1"), id="text for a share"),
+        pytest.param(changed(reason="shadow"), id="reason of an earlier version"),
         pytest.param(changed(compared={"score": "f1"}), id="half a comparison"),
     ],
 )
 def test_an_invalid_message_changes_nothing(value: bytes, caplog: pytest.LogCaptureFixture) -> None:
-    current = {"ner": PUBLISHED, "ner.shadow": SHADOW}
+    current = {"ner": PUBLISHED}
     assert apply_message(current, Message(b"ner", value)) is None
-    assert current == {"ner": PUBLISHED, "ner.shadow": SHADOW}
+    assert current == {"ner": PUBLISHED}
     assert [r.levelname for r in caplog.records] == ["WARNING"]
     assert "\n" not in caplog.records[0].getMessage()
 
 
-@pytest.mark.parametrize(
-    ("announcement", "key"),
-    [(PUBLISHED, "acronym"), (PUBLISHED, "ner.shadow"), (SHADOW, "ner"), (SHADOW, "acronym.shadow")],
-)
-def test_an_announcement_under_another_key_changes_nothing(announcement: Announcement, key: str) -> None:
+def test_an_announcement_under_another_key_changes_nothing() -> None:
     current: dict[str, Announcement] = {}
-    assert apply_message(current, message(announcement, key)) is None
+    assert apply_message(current, message(PUBLISHED, "acronym")) is None
     assert current == {}
 
 
 def test_the_generation_of_a_release_is_the_offset_of_its_announcement_plus_1() -> None:
     current = Announcements()
     assert current.generation("ner") == 0
-    for offset, one in ((0, PUBLISHED), (3, SHADOW), (5, PUBLISHED)):
+    for offset, one in ((0, PUBLISHED), (3, GOLDEN["announcement-rollback"]), (5, PUBLISHED)):
         current.apply(replace(message(one), offset=offset))
     current.apply(Message(b"ner", b"not an announcement", 6))
-    assert (current.generation("ner"), current.generation("ner.shadow")) == (6, 4)
-    current.apply(Message(b"ner.shadow", None, 7))
-    assert current.generation("ner.shadow") == 0
+    assert (current.generation("ner"), current.generation("acronym")) == (6, 4)
+    current.apply(Message(b"acronym", None, 7))
+    assert current.generation("acronym") == 0
 
 
 async def announce_both(

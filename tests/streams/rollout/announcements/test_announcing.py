@@ -39,10 +39,10 @@ def broker() -> Iterator[str]:
         yield f"kafka://{embedded.bootstrap}"
 
 
-def listed(pvstream: CommandLine, task: str) -> dict[str, tuple[bool, bool]]:
-    """Version to whether it is live, and whether it is a shadow."""
+def listed(pvstream: CommandLine, task: str) -> dict[str, bool]:
+    """Version to whether it is live."""
     rows = orjson.loads(pvstream("releases", "--json").out)
-    return {row["version"]: (row["live"], row["shadow"]) for row in rows if row["task"] == task}
+    return {row["version"]: row["live"] for row in rows if row["task"] == task}
 
 
 def test_a_release_that_cannot_be_announced_gives_a_one_line_error(
@@ -61,14 +61,12 @@ def test_a_release_that_cannot_be_announced_gives_a_one_line_error(
             ["announce", str(release.path)],
             f"summarization {release.version} was not compared with {live}: use --data or --force",
         ),
-        (["shadow", "summarization", NOWHERE], f"summarization {NOWHERE} is not in the store {store}"),
-        (["shadow", "acronym", str(release.path)], f"{release.version}: a release for summarization, not "),
     ]:
         answer = pvstream(*arguments)
         assert answer.code == 1, arguments
         assert answer.error_line.startswith(f"error: {message}"), arguments
     assert not store.exists()
-    assert listed(pvstream, "summarization") == {live: (True, False)}
+    assert listed(pvstream, "summarization") == {live: True}
 
 
 def test_a_release_is_announced_and_rolled_back(
@@ -80,11 +78,11 @@ def test_a_release_is_announced_and_rolled_back(
     assert answer.out == f"summarization {release.version} is announced in place of {before}, forced\n"
     assert answer.code == 0
     assert (tmp_path / "store/summarization" / release.version).is_dir()
-    assert listed(pvstream, "summarization") == {before: (False, False), release.version: (True, False)}
+    assert listed(pvstream, "summarization") == {before: False, release.version: True}
     answer = pvstream("rollback", "summarization", before)
     assert answer.out == f"summarization {before} is announced in place of {release.version}\n"
     assert answer.code == 0
-    assert listed(pvstream, "summarization") == {before: (True, False), release.version: (False, False)}
+    assert listed(pvstream, "summarization") == {before: True, release.version: False}
 
 
 @pytest.mark.parametrize("signed", [False, True])
@@ -128,17 +126,6 @@ def test_a_tagger_passes_the_gate_without_data_by_its_events_in_the_held_out_pos
     assert (answer.code, "coded_f1" in answer.out) == (0, False)
 
 
-def test_a_shadow_is_started_and_ended(broker: str, release: Release, pvstream: CommandLine) -> None:
-    pvstream.set("PV_BROKER", broker)
-    answer = pvstream("shadow", "summarization", release.path, "--share", "0.25")
-    assert answer.code == 0
-    assert f"{release.version} runs as a shadow of the live release on 25.00% of the records" in answer.out
-    assert listed(pvstream, "summarization")[release.version] == (False, True)
-    answer = pvstream("shadow", "summarization", "--stop")
-    assert (answer.code, answer.out) == (0, "summarization: the shadow is stopped\n")
-    assert listed(pvstream, "summarization")[release.version] == (False, False)
-
-
 def send_again(broker: str, position: int) -> None:
     """Writes a message of the topic once more, as whoever may write to the topic can."""
 
@@ -164,8 +151,6 @@ def expect_refusals_without_the_key(pvstream: CommandLine, own: Path, stranger: 
     for arguments in (
         ["announce", own, "--force"],
         ["rollback", "summarization", bundled("summarization").name],
-        ["shadow", "summarization", own],
-        ["shadow", "summarization", "--stop"],
     ):
         assert "must be signed: use --key" in pvstream(*arguments).error_line
         assert "is not the private key of" in pvstream(*arguments, "--key", stranger).error_line
@@ -191,24 +176,17 @@ def test_where_signatures_are_required_only_signed_announcements_in_their_order_
         expect_refusals_without_the_key(pvstream, own, tmp_path / "stranger.pem")
 
         assert pvstream("announce", own, "--force", "--key", keys.private).code == 0
-        assert listed(pvstream, "summarization") == {before: (False, False), own.name: (True, False)}
+        assert listed(pvstream, "summarization") == {before: False, own.name: True}
         assert pvstream("rollback", "summarization", before, "--key", keys.private).code == 0
         send_again(broker, 0)
-        assert listed(pvstream, "summarization")[before] == (True, False), "the first one is sent again"
+        assert listed(pvstream, "summarization")[before], "the first one is sent again"
         announce_unsigned(broker, own.name)
-        assert listed(pvstream, "summarization")[before] == (True, False)
+        assert listed(pvstream, "summarization")[before]
         assert pvstream("rollback", "summarization", own.name, "--key", keys.private).code == 0
-        assert listed(pvstream, "summarization")[own.name] == (True, False)
-
-        assert pvstream("shadow", "summarization", own, "--key", keys.private).code == 0
-        assert listed(pvstream, "summarization")[own.name] == (True, True)
-        assert pvstream("shadow", "summarization", "--stop", "--key", keys.private).code == 0
-        assert listed(pvstream, "summarization")[own.name] == (True, False)
-        answer = pvstream("shadow", "summarization", "--stop", "--key", keys.private)
-        assert answer.error_line == "error: summarization has no shadow"
+        assert listed(pvstream, "summarization")[own.name]
     numbers = {path.stem: orjson.loads(orjson.loads(path.read_bytes())["value"])["sequence"]
                for path in state.rglob("*.json") if path.parent.parent.name == "announcements"}  # fmt: skip
-    assert numbers == {"summarization": 3, "summarization.shadow": 2}
+    assert numbers == {"summarization": 3}
 
 
 # Without a broker; in a separate process, so that all of its output can be checked.
@@ -229,7 +207,6 @@ def run_without_broker(*arguments: object) -> Answer:
     "arguments",
     [
         pytest.param(["rollback", "summarization", NOWHERE], id="rollback"),
-        pytest.param(["shadow", "summarization", "--stop"], id="shadow --stop"),
         pytest.param(["releases"], id="releases"),
     ],
 )

@@ -90,7 +90,7 @@ def bearing(value: bytes | None, signature: bytes, key: bytes = b"ner") -> Messa
         pytest.param(bearing(encode(NEW), SIGNATURE), "not by the required key", id="that of another"),
         pytest.param(bearing(VALUE + b" ", SIGNATURE), "not by the required key", id="one byte more"),
         pytest.param(bearing(VALUE, b""), "not by the required key", id="no bytes"),
-        pytest.param(bearing(VALUE, SIGNATURE, b"ner.shadow"), "another task", id="under another key"),
+        pytest.param(bearing(VALUE, SIGNATURE, b"acronym"), "another task", id="under another key"),
         pytest.param(Message(b"ner", None), "null value is not signed", id="null value"),
         pytest.param(bearing(None, OWNER.sign(DOMAIN)), "null value is not signed", id="signed null value"),
     ],
@@ -122,13 +122,6 @@ def test_an_announcement_is_followed_again_but_none_of_its_sequence(restarted: b
     other = replace(NEW, version="2" * 12)
     assert worker.reads(signed(NEW), signed(other), signed(NEW)) == [True, False, True]
     assert worker.live == NEW.version
-
-
-def test_a_shadow_ends_by_a_signed_announcement_and_does_not_come_back(worker: Worker) -> None:
-    shadow = replace(OLD, reason="shadow", share=0.5)
-    end = replace(shadow, reason="shadow_end", sequence=5)
-    assert worker.reads(signed(NEW), signed(shadow), signed(end), signed(shadow)) == [True, True, True, False]
-    assert list(worker.announcements) == ["ner"]
 
 
 def test_the_workers_of_a_machine_share_what_they_have_accepted(state: Path) -> None:
