@@ -166,19 +166,14 @@ async def counting_arrivals(
 
 
 async def admit(tally: Tally, topic: str, report: Report) -> None:
-    """Waits until the broker has capacity for a report, and counts it as sent; raises TimeoutError."""
-    size = len(encode(report))
-    await wait_for_capacity(tally, size)
-    tally.count_sent(topic, report.id, size)
-
-
-async def wait_for_capacity(tally: Tally, size: int) -> None:
-    """Waits until a report of `size` bytes can be sent without any partition dropping a batch.
+    """Waits until a report can be sent without any partition dropping a batch, and counts it as sent.
 
     Raises TimeoutError when nothing comes out for STALL_SECONDS.
     """
+    size = len(encode(report))
     while tally.in_flight and tally.in_flight + size * GROWTH > MAX_IN_FLIGHT:
         await wait_for_arrival(tally)
+    tally.count_sent(topic, report.id, size)
 
 
 async def wait_for_arrival(tally: Tally) -> None:

@@ -27,12 +27,8 @@ INPUTS_OPTION = Annotated[
     list[str] | None,
     typer.Option("--input", metavar="TOPIC=FILE", help=f"{FORMATS}: sent instead of the samples; repeatable"),
 ]
-LIVE = Annotated[str | None, typer.Option(help="bluesky or mastodon: send live posts instead of the samples")]
-SERVER = Annotated[str | None, typer.Option(metavar="URL", help="address for --source; mastodon needs one")]
 KEEP = Annotated[bool, typer.Option(help="keep running at the end, with a page of the results, until Ctrl-C")]
-LINES = Annotated[
-    int, typer.Option(min=0, max=MOST, help="maximum number of lines of each input, or of live posts; 0: all")
-]
+LINES = Annotated[int, typer.Option(min=0, max=MOST, help="maximum number of lines of each input; 0: all")]
 RESULTS = Annotated[int, typer.Option(min=0, max=MOST, help="maximum number of results printed per topic")]
 RECORDS = Annotated[
     int, typer.Option(min=0, max=MOST, help="stop after this many records; 0: run until Ctrl-C")
@@ -46,34 +42,27 @@ def demo(
     encoding: ENCODING = None,
     day_first: DAY_FIRST = None,
     rejected: REJECTED = None,
-    source: LIVE = None,
-    server: SERVER = None,
     limit: LINES = 0,
     report: Annotated[Path | None, typer.Option(help="write the figures of the run here, as JSON")] = None,
     show: RESULTS = 25,
     keep: KEEP = False,
     web: Annotated[bool, typer.Option("--web/--no-web", help="whether --keep serves the page")] = True,
 ) -> None:
-    """Runs all stages on an embedded broker, sends the samples (or live posts) and prints the results."""
+    """Runs all stages on an embedded broker, sends the samples and prints the results."""
     from streams.cli.demo.console import run_demo
     from streams.cli.demo.run import Demo, process_started, samples
-    from streams.cli.source_commands import live_input
 
-    if source and inputs:
-        raise typer.BadParameter("not with --input", param_hint="--source")
     check_writable(report=report)
     reading = how_to_read(column, encoding, day_first, rejected)
     settings = _without_a_server()
     files = input_files(inputs) if inputs else samples()
-    live = live_input(source, server, settings) if source else None
     pipeline = Demo(
-        files, settings, reading=reading, live=live, limit=limit,
-        started=process_started(), shown=keep and web,
+        files, settings, reading=reading, limit=limit, started=process_started(), shown=keep and web,
     )  # fmt: skip
     outcome = asyncio.run(run_demo(out, pipeline, show=show, keep=keep))
     if report is not None:
         write_whole(report, orjson.dumps(outcome.as_dict(), option=orjson.OPT_INDENT_2))
-    nothing = live is None and not outcome.tally.inputs
+    nothing = not outcome.tally.inputs
     if nothing:
         why = f"all {len(outcome.refused)} lines were refused" if outcome.refused else "the input is empty"
         err.print(f"[bold red]error:[/] nothing was sent: {why}", highlight=False, soft_wrap=True)

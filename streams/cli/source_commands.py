@@ -17,10 +17,8 @@ from streams.cli.terminal import broker_settings, err
 
 if TYPE_CHECKING:
     from streams.intake.intake import PostIntake
-    from streams.intake.items import Intake
     from streams.settings import Settings
     from streams.sources.catalog import Options
-    from streams.sources.source import Source
 
 app = typer.Typer()
 
@@ -144,20 +142,6 @@ def _serve(names: list[str], options: Options, everything: bool) -> None:
         sources, intake, settings, topic=options.topic, forget_authors=partial(forget_authors, settings)
     )
     asyncio.run(process.serve(partial(rebuild, intake.window, settings, by_name(options.topic))))
-
-
-def live_input(name: str, server: str | None, settings: Settings) -> tuple[list[Source], Intake]:
-    """The source of a demo, and its intake; raises typer.BadParameter."""
-    from streams.sources.catalog import Options, make_sources
-
-    if name not in ("bluesky", "mastodon"):
-        raise typer.BadParameter(f"{name!r} is neither bluesky nor mastodon", param_hint="--source")
-    servers = [server] if server else []
-    options = Options(bluesky_servers=servers, mastodon_servers=servers)
-    with _as_wrong_argument():
-        sources = make_sources([name], options, settings)
-    # Without the sweep, which reads the topics.
-    return sources[:1], _intake(settings)
 
 
 def _intake(settings: Settings, *, everything: bool = False) -> PostIntake:

@@ -11,7 +11,7 @@ long_test = pytest.mark.skipif(
 )
 
 #: Modules of such tests; single ones elsewhere have the mark.
-LONG = frozenset({"test_demo_live", "test_docs", "test_lifecycle", "test_steady"})
+LONG = frozenset({"test_docs", "test_lifecycle", "test_steady"})
 
 #: Modules whose tests take about half a minute.
 FIRST = frozenset(

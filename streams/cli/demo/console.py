@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from typing import Any
 
@@ -16,11 +17,11 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from streams.cli.demo.live import interrupted
 from streams.cli.demo.run import Demo, Outcome
 from streams.cli.display import legend, render
 from streams.cli.feed import Arrival, Tally
 from streams.cli.refusals import REFUSALS_SHOWN, counted
+from streams.stopping import at_signals
 
 
 async def run_demo(console: Console, demo: Demo, *, show: int, keep: bool) -> Outcome:
@@ -35,7 +36,9 @@ async def run_demo(console: Console, demo: Demo, *, show: int, keep: bool) -> Ou
             display.stop()
             _print_outcome(console, demo.outcome)
             console.print(f"still running until Ctrl-C: {addresses}")
-            await interrupted()
+            stop = asyncio.Event()
+            at_signals(stop.set)
+            await stop.wait()
 
         outcome = await demo.run(
             on_status=display.set_status,

@@ -6,7 +6,7 @@ import asyncio
 import importlib.resources
 import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -17,17 +17,14 @@ from models.files.reading import OpenFile
 from models.memory import peak_bytes
 from streams.agents.pipeline import STAGES
 from streams.broker.embedded import EmbeddedBroker
-from streams.cli.demo.live import read_live
 from streams.cli.feed import FINAL, Arrival, Tally, admit, counting_arrivals, wait_for_arrival
 from streams.cli.ingest import Sender
 from streams.cli.input import AS_IT_IS, HowToRead, notes
 from streams.cli.refusals import RejectedFile
 from streams.cli.store.page import page, temporary_settings
 from streams.input_rows import Refusal, RowReader
-from streams.intake.items import Intake
 from streams.records import Report
 from streams.settings import Settings
-from streams.sources.source import Source
 from streams.store.follow import following
 from streams.topics import INPUTS
 from streams.worker import Worker
@@ -93,11 +90,11 @@ def samples() -> dict[str, Path]:
 
 
 class Demo:
-    """One run of the pipeline over the files of some input topics, or over live posts.
+    """One run of the pipeline over the files of some input topics.
 
-    `reading` is how the files are read, `limit` the most lines read from each file, or the most live posts
-    (0: all), `started` the monotonic time from which the time to the first result is counted. With `shown`
-    the results go into a store of this run, of which a page is served.
+    `reading` is how the files are read, `limit` the most lines read from each file (0: all), `started` the
+    monotonic time from which the time to the first result is counted. With `shown` the results go into a
+    store of this run, of which a page is served.
     """
 
     def __init__(
@@ -106,14 +103,12 @@ class Demo:
         settings: Settings,
         *,
         reading: HowToRead = AS_IT_IS,
-        live: tuple[Sequence[Source], Intake] | None = None,
         limit: int = 0,
         started: float | None = None,
         shown: bool = False,
     ) -> None:
         self._files = files
         self._reading = reading
-        self._live = live
         self._settings = settings
         self._limit = limit
         self._shown = shown
@@ -123,7 +118,7 @@ class Demo:
 
     def open_files(self) -> None:
         """Finds out what the files are, unless that is done; raises UnreadableFile for one without texts."""
-        if self._live is None and not self._opened:
+        if not self._opened:
             self._opened = {topic: self._reading.open(path) for topic, path in self._files.items()}
 
     async def run(
@@ -172,7 +167,7 @@ class Demo:
 
     async def _send_all(self, settings: Settings, counter: asyncio.Task[None]) -> None:
         """Sends and waits, as long as `counter`, which counts what comes out, does not fail."""
-        sending = asyncio.create_task(self._send(settings) if self._live is None else self._read(settings))
+        sending = asyncio.create_task(self._send(settings))
         try:
             await asyncio.wait({counter, sending}, return_when=asyncio.FIRST_COMPLETED)
             for task in (counter, sending):
@@ -181,14 +176,6 @@ class Demo:
         finally:
             sending.cancel()
             await asyncio.gather(sending, return_exceptions=True)
-
-    async def _read(self, settings: Settings) -> None:
-        """Sends live posts."""
-        assert self._live is not None
-        began = time.monotonic()
-        with suppress(TimeoutError):
-            await read_live(*self._live, settings, self.outcome.tally, self._limit)
-        self.outcome.seconds = time.monotonic() - began
 
     async def _send(self, settings: Settings) -> None:
         """Sends one report of each topic in turn, no faster than they come out; then waits for the last."""

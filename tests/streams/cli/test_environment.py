@@ -169,8 +169,7 @@ replay posts --into events -> events is a topic of the pipeline
 source mastodon -> needs a server
 source rss -> needs at least one feed
 source telex -> 'telex' is none of bluesky, x, mastodon, rss, ndjson
-source rss --feed nonsense | demo --source mastodon
-source bluesky --topic nosuch | demo --source nosuch | demo --source bluesky --input posts=LICENSE
+source rss --feed nonsense | source bluesky --topic nosuch
 demo --input nosuch=LICENSE | demo --input posts=/nonexistent | ingest nosuch -
 demo --encoding nosuch --input posts=LICENSE | ingest posts /nonexistent | reviews | reviews nosuch
 ingest posts LICENSE --encoding nosuch | ingest posts LICENSE --column nosuch

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from streams.cli.feed import GROWTH, MAX_IN_FLIGHT, Arrival, Tally, admit, wait_for_capacity
+from streams.cli.feed import GROWTH, MAX_IN_FLIGHT, Arrival, Tally, admit
 from streams.cli.files import check_writable, write_whole
 from streams.records import CodedReport, Report, TaggedReport
 
@@ -78,7 +78,8 @@ async def test_a_sender_waits_until_there_is_capacity_and_sends_a_larger_report_
     tally.count_arrival(coded("a"))
     await asyncio.wait_for(waiting, 1)
     assert tally.missing == ["posts/b"]
-    await asyncio.wait_for(wait_for_capacity(Tally(), MAX_IN_FLIGHT), 1)
+    larger = Report(id="c", text="x" * (MAX_IN_FLIGHT // GROWTH + 1))
+    await asyncio.wait_for(admit(Tally(), "posts", larger), 1)
 
 
 OLD, NEW = b"a" * 4_000_000, b"b" * 5_000_000
