@@ -1,9 +1,8 @@
-"""A record on its way through a stage: decoded, in the batch of an inference, and as it is sent."""
+"""A record on its way through a stage: decoded, and as it is sent."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,9 +14,6 @@ from streams.provenance import Maker, received_at, with_provenance, without_text
 from streams.records import Inbound
 from streams.topics import INPUTS, Topic
 
-#: A text with more than this share of the characters of a batch is a batch of its own, so that shorter ones
-#: do not wait for it.
-LARGE_SHARE = 1 / 4
 #: Bytes of the key and the headers of a tombstone: an id has up to 1,024, a name of a topic up to 249.
 MAX_TOMBSTONE = 2048
 #: Processes that have died while they inferred a record, after which it becomes a dead letter. At the second
@@ -90,24 +86,3 @@ def _fault_of_tombstone(source: Topic[Any], record: Inbound) -> Fault | None:
     headers = tombstone_headers(source, record)
     size = len(record.key) + sum(len(name) + len(value or b"") for name, value in headers)
     return Fault("bad_record", "a deletion larger than that of any report") if size > MAX_TOMBSTONE else None
-
-
-def bounded_batches(items: Sequence[Item], limit: int) -> Iterator[Sequence[Item]]:
-    """The items in turn, in batches whose texts have at most `limit` characters together. A text that is
-    longer than LARGE_SHARE of that is alone, and so is a record in whose inference a process has died.
-
-    The size of a batch bounds the time of its inference, which must stay far below the stall deadline.
-    """
-    batch: list[Item] = []
-    size, large = 0, False
-    for item in items:
-        length = 0 if item.report is None else len(item.report.text)
-        is_large = length > LARGE_SHARE * limit or item.record.deaths > 0
-        if batch and length and (is_large or large or size + length > limit):
-            yield batch
-            batch, size = [], 0
-        large = is_large if length else large
-        batch.append(item)
-        size += length
-    if batch:
-        yield batch

@@ -17,9 +17,10 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from models.loading import Loaded
 from streams import metrics
+from streams.batches import bounded_batches
 from streams.broker.trace_context import trace_headers
 from streams.dead_letters.headers import Fault, dead_letter, describe_error
-from streams.items import Item, bounded_batches, decoded, finished
+from streams.items import Item, decoded, finished
 from streams.order import tombstone_headers
 from streams.provenance import Maker
 from streams.reading import Read

@@ -27,7 +27,7 @@ from streams.monitoring.in_flight import InFlight
 from streams.monitoring.lag import LagWatch
 from streams.monitoring.progress import Progress
 from streams.monitoring.watchdog import Watchdog
-from streams.rollout import announcements, judge
+from streams.rollout import announcements, loaded_judge
 from streams.rollout.handle import Handle
 from streams.rollout.reload import Reloader, load_at_start
 from streams.settings import Settings
@@ -138,9 +138,9 @@ class Worker:
         generation = announced.generation(task)
         work = partial(load_at_start, task, announced.get(task), self.settings, generation)
         handle = await self._inference.run(work)
-        if task == judge.STAGE:
+        if task == loaded_judge.STAGE:
             generation = announced.generation(JUDGE)
-            beside = partial(judge.judge_at_start, announced.get(JUDGE), self.settings, generation)
+            beside = partial(loaded_judge.judge_at_start, announced.get(JUDGE), self.settings, generation)
             handle.judge = await self._inference.run(beside)
             if handle.judge is not None:
                 self.handles[JUDGE] = handle.judge

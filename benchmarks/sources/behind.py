@@ -17,7 +17,7 @@ from streams.records import Inbound
 from streams.rollout.handle import Handle
 from streams.settings import Settings
 from streams.sources.protocols.x import PREFIX
-from streams.store.batches import Batch
+from streams.store.changes import Batch
 from streams.store.duckdb_file import DuckDatabase
 from streams.store.follow import Follower
 from streams.store.rows import REVISION

@@ -8,7 +8,7 @@ from typing import Any
 
 from models import language
 from streams import metrics
-from streams.agents import judge, ner, normalization
+from streams.agents import ner, normalization, second_reading
 from streams.records import CodedReport, ExpandedReport, Report, Summary, TaggedReport, extend
 from streams.stage import Stage
 from streams.topics import (
@@ -80,7 +80,7 @@ STAGES: tuple[Stage[Any, Any], ...] = (
         partial(_count_mentions, "ner"),
         language.load,
         (QUESTIONS,),
-        judge.judged,
+        second_reading.judged,
     ),
     Stage("acronym", SENTENCES, EXPANDED, expand),
     Stage("relation", EXPANDED, MENTIONS, relate, partial(_count_mentions, "relation")),

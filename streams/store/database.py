@@ -9,7 +9,7 @@ from typing import Any
 
 from streams.broker.topic_ids import TopicId
 from streams.order import Revision
-from streams.store.batches import Batch, Offsets
+from streams.store.changes import Batch, Offsets
 from streams.store.rows import REVISION, revision_from
 from streams.store.tables import OFFSETS, TOPICS, Table
 

@@ -12,7 +12,7 @@ import orjson
 
 from streams.codec import BadRecord, decode
 from streams.records import SECOND, Inbound, Review
-from streams.store.batches import Batch
+from streams.store.changes import Batch
 from streams.store.database import Database
 from streams.store.repeats import rows_of
 from streams.store.rows import SHARED, Row, pairs_of

@@ -24,7 +24,7 @@ import orjson
 
 from models.releases.store import sync
 from streams.store import schema
-from streams.store.batches import Batch
+from streams.store.changes import Batch
 from streams.store.database import Database, DatabaseBusy, DatabaseError, first_line
 from streams.store.tables import EVENTS, PAIRS, Table, quoted
 from streams.topics import DELETED_MS

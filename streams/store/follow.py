@@ -28,7 +28,7 @@ from streams.order import Revision
 from streams.records import Inbound
 from streams.settings import Settings
 from streams.stopping import before_stop
-from streams.store.batches import Batch, Offsets, fold, next_offsets, read_all
+from streams.store.changes import Batch, Offsets, fold, next_offsets, read_all
 from streams.store.database import Database, DatabaseAway, DatabaseBusy, DatabaseError
 from streams.store.decisions import apply_decisions, read_decisions
 from streams.store.opening import open_database

@@ -12,7 +12,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from streams.store import schema
-from streams.store.batches import Batch, Offsets
+from streams.store.changes import Batch, Offsets
 from streams.store.database import Database, DatabaseAway, DatabaseError, first_line
 from streams.store.tables import EVENTS, PAIRS, Table
 

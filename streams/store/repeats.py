@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from streams.store.batches import Batch
+from streams.store.changes import Batch
 from streams.store.database import Database
 from streams.store.rows import Row, pairs_of
 from streams.store.tables import EVENTS, REPORTS, quoted

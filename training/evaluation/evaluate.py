@@ -13,7 +13,7 @@ from typing import Any
 
 from models.releases.manifest import Score
 from models.scores import Comparison, Counts, Interval, Measure, bootstrap, paired_bootstrap
-from training.evaluation import acronym, idiom, judge, ner, normalization, relation
+from training.evaluation import acronym, idiom, judged_events, ner, normalization, relation
 from training.evaluation.posts import measure as posts
 from training.evaluation.posts.found import PostModels
 from training.evaluation.result import EvaluationError, Part, Result
@@ -42,7 +42,7 @@ _TASKS: dict[str, Any] = {
     "normalization": normalization,
     "summarization": summarization,
     "idiom": idiom,
-    "judge": judge,
+    "judge": judged_events,
     POSTS: posts,
 }
 #: The splits of each task; the first is the default. A release trained on fold 1 of the ADE corpus has seen

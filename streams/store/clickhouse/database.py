@@ -15,7 +15,7 @@ import clickhouse_connect
 from clickhouse_connect.driver.exceptions import ClickHouseError, OperationalError, StreamFailureError
 
 from streams.store import schema
-from streams.store.batches import Batch
+from streams.store.changes import Batch
 from streams.store.clickhouse.lease import COUNTED, WriterLease
 from streams.store.clickhouse.tables import lines, report_lines, statements, stored
 from streams.store.database import Database, DatabaseAway, DatabaseError, first_line

@@ -10,7 +10,7 @@ import orjson
 
 from models.releases.store import bundled
 from models.types import JUDGE
-from streams.agents import judge, ner
+from streams.agents import ner, second_reading
 from streams.broker.embedded import EmbeddedBroker
 from streams.cli.feed import arrivals
 from streams.cli.ingest import Sender
@@ -23,7 +23,7 @@ from streams.worker import Worker
 from tests.streams.rollout.reloading import announcement
 from tests.tiny_releases import tiny_release
 
-STAGE = Stage("ner", POSTS, MENTIONS, ner.predict, judged=judge.judged)
+STAGE = Stage("ner", POSTS, MENTIONS, ner.predict, judged=second_reading.judged)
 
 
 async def test_a_judge_is_taken_without_a_restart(pinned: str, tiny_mpnet: str, tmp_path: Path) -> None:

@@ -23,10 +23,10 @@ from streams.cli.operations.local_checks import check_releases
 from streams.codec import encode
 from streams.library import Annotator, load
 from streams.records import Report
-from streams.rollout import judge as judge_module
+from streams.rollout import loaded_judge as judge_module
 from streams.rollout.announcing import GateError, _gate, list_releases
 from streams.rollout.handle import Handle
-from streams.rollout.judge import NO_JUDGE, judge_at_start
+from streams.rollout.loaded_judge import NO_JUDGE, judge_at_start
 from streams.rollout.opening import open_directory
 from streams.rollout.reload import Reloader
 from streams.settings import Settings

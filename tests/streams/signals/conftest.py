@@ -10,7 +10,7 @@ import pytest
 from streams.order import revision_of
 from streams.records import CodedReport
 from streams.settings import Settings
-from streams.store.batches import Read, fold
+from streams.store.changes import Read, fold
 from streams.store.database import Database
 from streams.store.opening import open_database
 from streams.store.repeats import join_repeats

@@ -15,7 +15,7 @@ import pytest
 from streams.order import revision_of
 from streams.settings import Settings
 from streams.signals.surveillance import Options, Surveillance
-from streams.store.batches import Read, fold
+from streams.store.changes import Read, fold
 from streams.store.clickhouse import lease
 from streams.store.clickhouse.database import ClickHouseDatabase
 from streams.store.database import DatabaseError

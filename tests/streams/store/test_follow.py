@@ -20,7 +20,7 @@ from streams.broker.embedded import EmbeddedBroker
 from streams.codec import encode
 from streams.records import Inbound
 from streams.settings import Settings
-from streams.store.batches import Offsets
+from streams.store.changes import Offsets
 from streams.store.database import DatabaseAway
 from streams.store.duckdb_file import DuckDatabase
 from streams.store.follow import Follower

@@ -18,7 +18,7 @@ from streams.broker.topic_ids import TopicId, topic_ids
 from streams.codec import encode
 from streams.settings import Settings
 from streams.store import follow
-from streams.store.batches import Batch
+from streams.store.changes import Batch
 from streams.store.database import DatabaseAway
 from streams.store.follow import Follower
 from streams.store.opening import open_database

@@ -19,7 +19,7 @@ from streams.codec import encode
 from streams.order import Revision
 from streams.records import CodedReport, WatchState
 from streams.settings import Settings
-from streams.store.batches import Batch
+from streams.store.changes import Batch
 from streams.store.opening import open_database
 from streams.store.rows import Rows
 from streams.web import live

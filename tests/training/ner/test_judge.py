@@ -18,8 +18,8 @@ from models.releases.manifest import ReleaseError
 from models.types import ADE, Case, Mention, Stated
 from tests.training.recipes.runs import made, settings_of
 from training.common.corpora import PSYTAR_TRAINING
-from training.evaluation import judge as evaluation
-from training.evaluation.judge import JudgedText
+from training.evaluation import judged_events as evaluation
+from training.evaluation.judged_events import JudgedText
 from training.ner import data as ner_data
 from training.ner import release as ner_release
 from training.ner.judge import TASK

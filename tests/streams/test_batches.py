@@ -8,7 +8,8 @@ import orjson
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streams.items import Item, bounded_batches, decoded
+from streams.batches import bounded_batches
+from streams.items import Item, decoded
 from streams.records import Report
 from streams.stage import Stage, run_stage
 from streams.topics import MENTIONS, POSTS
