@@ -50,7 +50,7 @@ def test_a_release_extracts_and_states_what_it_learnt_from(release: Release) -> 
     assert manifest.configuration["questions"] == 16
     assert [source.licence for source in manifest.training_data] == ["CC BY 4.0", "CC0-1.0"]
     scores = {s.name: s.value for s in manifest.scores}
-    assert scores == scores | {"extractive": 1.0, "unfaithful": 0.0, "invented": 0.0}
+    assert scores == scores | {"extractive": 1.0, "unfaithful": 0.0}
     loaded = load(release, dtype="float32")
     (short,) = loaded.model.predict(["Tea, please. I would like to know if tea is bad for me. Is it fine?"])
     assert short.text.endswith("?")

@@ -1,1 +1,1 @@
-"""Evaluation of summarization: what is measured, the baselines, and whether answers are faithful."""
+"""Evaluation of summarization: what is measured, and the baselines."""

@@ -5,7 +5,6 @@ are the first sentence and a template for the kind of question.
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +17,6 @@ from models.scores import Counts, Measure, ratio
 from training.common.corpora import json_lines
 from training.evaluation.result import EvaluationError, Result
 from training.evaluation.summarization.baselines import template
-from training.evaluation.summarization.faithfulness import inventions, similarities
 from training.teaching.readers import questions
 
 if TYPE_CHECKING:
@@ -43,15 +41,9 @@ ROUGES = ("rouge1", "rouge2", "rougeL")
 _WORDS, _ONE = 3, 4
 #: Columns of `entity_counts` behind them: a focus found, entities of reference and answer, of the reference,
 #: an entity of neither question nor reference; then whether the answer is a sentence of the question, and
-#: whether it begins as the reference does.
-_FOCUS, _SHARED, _GOLD, _STRANGE, _EXTRACTIVE, _BEGINNING = range(5, 11)
-#: The cosine to the reference, an invention by string match, and ROUGE of the template.
-_COSINE, _INVENTED, _TEMPLATE = 11, 12, 13
-#: The number of first words that give the kind of a question: "what are the treatments", "how long does it".
-KIND = 4
-BEGINNING = f"share of answers whose first {KIND} words are the reference's, whatever their case"
+#: ROUGE of the template.
+_FOCUS, _SHARED, _GOLD, _STRANGE, _EXTRACTIVE, _TEMPLATE = range(5, 11)
 HOW = "F1 in percent, mean over questions, rouge-score with stemming"
-SIMILAR = "cosine of the vectors of answer and reference by all-MiniLM-L6-v2, mean over questions"
 TEMPLATE = "of a trivial method: question type by its words, filled with the first entity of the question"
 
 
@@ -89,14 +81,6 @@ def measures(recogniser: str) -> tuple[Measure, ...]:
         ratio("mean_words", "words between white space of an answer, mean over questions", (_WORDS, _ONE)),
         *_entity_measures(f"entities by {recogniser}"),
         ratio("extractive", "share of answers that are parts of the question", (_EXTRACTIVE, _ONE)),
-        ratio("beginning", BEGINNING, (_BEGINNING, _ONE)),
-        ratio("similarity", SIMILAR, (_COSINE, _ONE)),
-        ratio(
-            "invented",
-            "share of answers with a name of the terminology or the drug lexicon, a number or a negation "
-            "that the question does not have, by string match",
-            (_INVENTED, _ONE),
-        ),
         *(
             ratio(f"{name}_template", f"{name} {HOW}, {TEMPLATE}", (_TEMPLATE + i, _ONE))
             for i, name in enumerate(ROUGES)
@@ -142,13 +126,10 @@ def measure(model: Any, corpus: Corpus) -> Result:
     def counts(answers: Sequence[str], methods: Sequence[str]) -> Counts:
         entities = entity_counts(answers, corpus.records, found_by.entities(answers), gold)
         extractive = np.array([m == "extractive" for m in methods], np.float64).reshape(-1, 1)
-        begun = beginnings(answers, references)
-        others = (similarities(answers, references), inventions(answers, texts))
-        own = [summary_counts(answers, references), entities, extractive, begun, *others]
-        return np.hstack([*own, trivial])
+        return np.hstack([summary_counts(answers, references), entities, extractive, trivial])
 
     scores = measures(found_by.name)
-    ours = [*ROUGES, "mean_words", "entity_consistency", "unfaithful", "beginning", "similarity", "invented"]
+    ours = [*ROUGES, "mean_words", "entity_consistency", "unfaithful"]
     first = [first_sentence(t) for t in texts]
     return Result(
         counts([s.text for s in found], [s.method for s in found]),
@@ -173,16 +154,6 @@ def summary_counts(predictions: Sequence[str], references: Sequence[str]) -> Cou
         rouge = scorer.score(reference, prediction)
         rows.append([*(100 * rouge[name].fmeasure for name in ROUGES), len(prediction.split()), 1])
     return np.array(rows, np.float64).reshape(len(rows), _ONE + 1)
-
-
-def beginnings(answers: Sequence[str], references: Sequence[str]) -> Counts:
-    """(texts, 1): 1 where answer and reference begin with the same words, case ignored."""
-    same = [_kind(a) == _kind(r) for a, r in zip(answers, references, strict=True)]
-    return np.array(same, np.float64).reshape(-1, 1)
-
-
-def _kind(question: str) -> list[str]:
-    return re.findall(r"\w+", question.lower())[:KIND]
 
 
 def entity_counts(
