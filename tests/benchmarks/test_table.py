@@ -54,8 +54,8 @@ def test_the_posts_are_measured_with_both_bundled_releases(row: Row) -> None:
 #: Programs of results that stay, though the programs are in the history, as docs/contributing.md says.
 HISTORY = {
     "benchmarks.fuzz", "benchmarks.fuzz.broker", "benchmarks.gpu", "benchmarks.ner.folds",
-    "benchmarks.operation.reload", "benchmarks.operation.steady", "benchmarks.relation.folds",
-    "benchmarks.relation.tables",
+    "benchmarks.operation.reload", "benchmarks.operation.steady",
+    "benchmarks.operation.suspension", "benchmarks.relation.folds", "benchmarks.relation.tables",
     "benchmarks.signals", "benchmarks.signals.simulation", "benchmarks.sources.duplicates",
     "benchmarks.store", "benchmarks.web", "benchmarks.web.review_kills",
 }  # fmt: skip

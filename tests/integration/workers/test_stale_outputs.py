@@ -11,13 +11,13 @@ from signal import SIGCONT, SIGSTOP
 import orjson
 import pytest
 
-from benchmarks.operation import suspension
-from benchmarks.operation.suspension import REVISED, metric, posts
 from models.releases.manifest import Release
 from tests.integration import processes
 from tests.integration.kafka_server import LocalKafka
 from tests.integration.site import Site, stop
+from tests.integration.workers import suspension
 from tests.integration.workers.held_worker import held_worker
+from tests.integration.workers.suspension import REVISED, metric, posts
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 

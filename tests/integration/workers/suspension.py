@@ -1,4 +1,4 @@
-"""How many keys end on a stale record after a worker was suspended beyond its session?
+"""A worker that is suspended beyond its session, and the keys that end on a stale record after it.
 
 Two workers of the tagging stage run on a real Apache Kafka. One is stopped (SIGSTOP) in the middle of a
 prediction. Meanwhile reports are revised and deleted, a release may be announced, and the other worker takes
@@ -10,31 +10,27 @@ lost, and without.
 from __future__ import annotations
 
 import asyncio
-import tempfile
 import time
 import urllib.request
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from signal import SIGCONT, SIGSTOP
-from typing import Annotated, Any
+from typing import Any
 
 import orjson
-import typer
 
-from benchmarks.machine import print_and_write, provenance
 from models.releases.manifest import Release
 from streams.order import Latest, read_revision
 from streams.rollout.announcing import announce
 from streams.topics import MENTIONS
 from tests.integration import processes
 from tests.integration.fork_server import ForkedProcess
-from tests.integration.kafka_server import LocalKafka, own_kafka
+from tests.integration.kafka_server import LocalKafka
 from tests.integration.site import Site, stop
 from tests.integration.workers.held_worker import HOLD, held_worker
 from tests.variants import marked
-from training.common.program_help import run_program
 
 #: Each of two workers has half of the four partitions of posts, and of the four of questions.
 SHARE = 4
@@ -61,9 +57,9 @@ class Plan:
 
     first: Release
     rounds: Sequence[Round]
-    keys: int = 250
-    session: float = 10.0
-    suspension: float = 35.0
+    keys: int
+    session: float
+    suspension: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +68,6 @@ class Counts:
 
     name: str
     fenced: bool
-    published: bool
     outputs: int
     keys: int
     missing: int
@@ -167,7 +162,6 @@ def counted(messages: Sequence[Any], round_: Round, keys: int, batches_not_sent:
     return Counts(
         round_.name,
         round_.fenced,
-        round_.new is not None,
         outputs=sum(len(states) for states in outputs.values()),
         keys=keys,
         missing=keys - len(outputs),
@@ -201,34 +195,6 @@ def rounds(
     ]
 
 
-def main(
-    keys: Annotated[int, typer.Option(help="number of reports in each round")] = 250,
-    session: Annotated[float, typer.Option(help="PV_SESSION_TIMEOUT in seconds")] = 10.0,
-    suspension: Annotated[float, typer.Option(help="seconds from SIGSTOP to SIGCONT")] = 35.0,
-    result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
-) -> None:
-    with tempfile.TemporaryDirectory(prefix="suspension-") as name, own_kafka() as kafka:
-        folder = Path(name)
-        first, planned = rounds(("unfenced", "unfenced-published", "kept", "published"), folder / "made")
-        plan = Plan(first=first, rounds=planned, keys=keys, session=session, suspension=suspension)
-        counts = run(site_of(kafka, folder, plan), plan)
-    rows = {count.name: asdict(count) for count in counts}
-    for row in rows.values():
-        del row["name"]
-    figures = {
-        "session": session,
-        "suspension": suspension,
-        **provenance("operation.suspension"),
-        "rows": rows,
-    }
-    print_and_write(figures, result)
-    raise typer.Exit(0 if not any(c.missing or c.stale_by_upsert for c in counts) else 1)
-
-
 def site_of(kafka: LocalKafka, folder: Path, plan: Plan) -> Site:
     """The broker with the topics, and the settings of the workers."""
     return Site(kafka, folder, PV_SESSION_TIMEOUT=f"{plan.session:g}")
-
-
-if __name__ == "__main__":
-    run_program(main)

@@ -1,1 +1,0 @@
-"""What happens to workers on a real Kafka: a suspension."""
