@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from streams.cli.arguments import RESULTS, chosen_releases, stages_of
+from streams.cli.arguments import INPUT, RESULTS, chosen_releases, stages_of
 from streams.cli.files import check_writable
 from streams.cli.groups import RUN, example
 from streams.cli.input import COLUMN, DAY_FIRST, ENCODING, FORMATS, REJECTED, HowToRead, how_to_read, notes
@@ -29,9 +29,7 @@ app = typer.Typer()
 @app.command(rich_help_panel=RUN, epilog=example("annotate posts.csv --format csv --output events.csv"))
 def annotate(
     file: Annotated[str, typer.Argument(help=f"{FORMATS}, with text; - for standard input")],
-    topic: Annotated[
-        Literal["posts", "sentences", "questions"], typer.Option(help="what the texts are")
-    ] = "posts",
+    topic: Annotated[INPUT, typer.Option(help="what the texts are")] = "posts",
     results: RESULTS = None,
     form: Annotated[
         Literal["jsonl", "csv", "parquet"],

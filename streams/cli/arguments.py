@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: Bounds of the options that count something, and of those that are seconds: what loops and timers can take.
 MOST, MOST_SECONDS = 1_000_000_000, 366 * 86_400
+INPUT = Literal["posts", "sentences", "questions"]
+STAGE = Literal["ner", "acronym", "relation", "normalization", "summarization"]
 RESULTS = Annotated[
     Literal["events", "summaries"] | None,
     typer.Option(help="of questions the events or, by default, the short questions (summaries)"),

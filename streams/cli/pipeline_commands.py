@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 import orjson
 import typer
 
-from streams.cli.arguments import MOST, input_files, known_topic
+from streams.cli.arguments import INPUT, MOST, STAGE, input_files, known_topic
 from streams.cli.files import check_writable, write_whole
 from streams.cli.groups import DATA, RUN, example
 from streams.cli.input import COLUMN, DAY_FIRST, ENCODING, FORMATS, REJECTED, how_to_read
@@ -119,21 +119,15 @@ def up(
 
 @app.command(rich_help_panel=RUN, epilog=example("worker --stage ner"))
 def worker(
-    stage: Annotated[str, typer.Option(help="ner, acronym, relation, normalization or summarization")],
+    stage: Annotated[STAGE, typer.Option(help="the stage")],
 ) -> None:
     """Runs one stage. To scale, start more workers, up to the number of partitions of its source topic."""
-    from models.types import TASKS
-
-    if stage not in TASKS:
-        raise typer.BadParameter(
-            f"no stage {stage!r}; the stages are {', '.join(TASKS)}", param_hint="--stage"
-        )
     asyncio.run(_serve((stage,), broker_settings()))
 
 
 @app.command(rich_help_panel=DATA, epilog=example("ingest posts posts.jsonl --rate 50"))
 def ingest(
-    topic: Annotated[str, typer.Argument(help="posts, sentences or questions")],
+    topic: Annotated[INPUT, typer.Argument(help="the topic")],
     file: Annotated[
         str,
         typer.Argument(
@@ -157,12 +151,7 @@ def ingest(
     """
     from streams.cli.ingest import InputFile, run_ingest
     from streams.input_rows import RowReader
-    from streams.topics import INPUTS
 
-    if topic not in {t.name for t in INPUTS}:
-        raise typer.BadParameter(
-            f"{topic!r} is none of {', '.join(t.name for t in INPUTS)}", param_hint="TOPIC"
-        )
     if file != "-" and not Path(file).is_file():
         raise typer.BadParameter(f"no file {file}", param_hint="FILE")
     reading = how_to_read(column, encoding, day_first, rejected)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streams.cli.arguments import MOST_SECONDS
+from streams.cli.arguments import INPUT, MOST_SECONDS
 from streams.cli.groups import DATA, example
 from streams.cli.terminal import broker_settings, err
 
@@ -26,7 +26,7 @@ app = typer.Typer()
 NAMES = Annotated[
     list[str], typer.Argument(metavar="NAME...", help="bluesky, x, mastodon, rss or ndjson; one or more")
 ]
-TOPIC = Annotated[str, typer.Option(help="posts, sentences or questions")]
+TOPIC = Annotated[INPUT, typer.Option(help="the topic")]
 BLUESKY_SERVER = Annotated[
     list[str] | None,
     typer.Option(metavar="URL", help="bluesky: Jetstream endpoint instead of the public ones; repeatable"),
@@ -123,15 +123,13 @@ def _as_wrong_argument() -> Iterator[None]:
 
 
 def _serve(names: list[str], options: Options, everything: bool) -> None:
-    """Raises typer.BadParameter for a topic that no stage reads, and for settings that are not valid."""
+    """Raises typer.BadParameter for settings that are not valid."""
     from streams.intake.forget import forget_authors
     from streams.intake.rebuild import rebuild
     from streams.sources.catalog import make_sources, terms
     from streams.sources.process import SourceProcess
-    from streams.topics import INPUTS, by_name
+    from streams.topics import by_name
 
-    if options.topic not in {t.name for t in INPUTS}:
-        raise typer.BadParameter(f"{options.topic!r} is none of {', '.join(t.name for t in INPUTS)}")
     settings = broker_settings()
     with _as_wrong_argument():
         sources = make_sources(names, options, settings)

@@ -7,13 +7,13 @@ import time
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import orjson
 import typer
 
 from models.redaction import redact
-from streams.cli.arguments import MOST, MOST_SECONDS
+from streams.cli.arguments import INPUT, MOST, MOST_SECONDS
 from streams.cli.files import check_writable, write_whole
 from streams.cli.groups import RESULTS, example
 from streams.cli.store.commands import reading
@@ -23,18 +23,16 @@ from streams.stopping import end_at_sigterm
 if TYPE_CHECKING:
     from streams.records import Signal
     from streams.settings import Settings
-    from streams.signals.population import Level
     from streams.signals.surveillance import Options, Outcome
 
 app = typer.Typer()
-LEVELS = ("pt", "soc")
 #: Seconds until the next attempt where the database or the broker is away, with --every.
 RETRY_SECONDS = 10.0
 #: Seconds after which --every --publish writes also the pairs whose number of reports is as before.
 WHOLE_SECONDS = 3600.0
-LEVEL = Annotated[str, typer.Option(help="pt: preferred terms; soc: system organ classes")]
+LEVEL = Annotated[Literal["pt", "soc"], typer.Option(help="preferred terms or system organ classes")]
 UNTIL = Annotated[str | None, typer.Option(help="ISO 8601 time at which all windows end; by default now")]
-SOURCE = Annotated[str | None, typer.Option(help="only reports of this input topic")]
+SOURCE = Annotated[INPUT | None, typer.Option(help="only reports of this input topic")]
 LANGUAGE = Annotated[str | None, typer.Option(help="only reports of which the source states this language")]
 SERIOUS = Annotated[bool, typer.Option("--serious", help="only serious events")]
 OTHERS = Annotated[bool, typer.Option("--others", help="also events of other people than the writer")]
@@ -47,7 +45,7 @@ DISCOVERY = Annotated[
     float | None, typer.Option(min=0, max=1, help="false discovery rate; adds the criterion fdr")
 ]
 CRITERION = Annotated[
-    str | None, typer.Option(help="only pairs that meet it: evans, ror025, ic025, eb05 or fdr")
+    Literal["evans", "ror025", "ic025", "eb05", "fdr"] | None, typer.Option(help="only pairs that meet it")
 ]
 SHOW = Annotated[int, typer.Option(min=0, max=MOST, help="maximum number of pairs printed")]
 HTML = Annotated[Path | None, typer.Option(help="write an HTML report here")]
@@ -89,10 +87,10 @@ def signals(
 
     if every:
         end_at_sigterm()
-    _check(level, source, criterion, fdr)
+    if criterion == "fdr" and fdr is None:
+        raise typer.BadParameter("it needs --fdr", param_hint="--criterion")
     check_writable(html=html, json=json)
-    terms: Level = "soc" if level == "soc" else "pt"
-    population = Population(terms, None, None, source, language, serious, others, all_reports=all_reports)
+    population = Population(level, None, None, source, language, serious, others, all_reports=all_reports)
     settings = broker_settings() if publish else read_settings()
     run = _Run(settings, Options(population, stratified, least, fdr, criterion=criterion), _parsed(until))
     outputs = _Outputs(show, html, json, publish)
@@ -101,24 +99,6 @@ def signals(
     run.once(outputs)
     if every:
         run.repeat(outputs, every)
-
-
-def _check(level: str, source: str | None, criterion: str | None, fdr: float | None) -> None:
-    """Raises typer.BadParameter for an unknown level, topic or criterion, and for fdr without a rate."""
-    from streams.signals.statistics.criteria import CRITERIA
-    from streams.signals.surveillance import FDR
-    from streams.topics import INPUTS
-
-    if level not in LEVELS:
-        raise typer.BadParameter(f"{level!r} is none of {', '.join(LEVELS)}", param_hint="--level")
-    if source is not None and source not in {t.name for t in INPUTS}:
-        names = ", ".join(t.name for t in INPUTS)
-        raise typer.BadParameter(f"{source!r} is none of {names}", param_hint="--source")
-    if criterion is not None and criterion not in {*CRITERIA, FDR}:
-        names = ", ".join([*CRITERIA, FDR])
-        raise typer.BadParameter(f"{criterion!r} is none of {names}", param_hint="--criterion")
-    if criterion == FDR and fdr is None:
-        raise typer.BadParameter("it needs --fdr", param_hint="--criterion")
 
 
 class _Outputs:

@@ -110,8 +110,8 @@ releases --worker 127.0.0.1:http -> '127.0.0.1:http' is not host:port
 releases --worker '127.0.0.1:80 80' -> '127.0.0.1:80 80' is not host:port
 """,
     "embedded": """
-worker --stage nor -> no stage 'nor'
-ingest events - -> is none of posts, sentences, questions
+worker --stage nor -> is not one of 'ner', 'acronym'
+ingest events - -> is not one of 'posts', 'sentences', 'questions'
 ingest posts no-such-file.jsonl -> no file no-such-file.jsonl
 demo --input posts -> TOPIC=FILE
 demo --input events=pyproject.toml -> TOPIC=FILE
