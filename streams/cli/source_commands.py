@@ -58,13 +58,14 @@ EVERY = Annotated[
     float, typer.Option(min=1, max=MOST_SECONDS, help="rss: seconds between two requests for a feed")
 ]
 PATH = Annotated[
-    Path | None, typer.Option(exists=True, help="ndjson: a file or a folder; by default standard input")
+    Path | None,
+    typer.Option(exists=True, dir_okay=False, help="ndjson: a file; by default standard input"),
 ]
 FIELD = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME=FIELD", help="ndjson: read NAME (id, text, ...) from FIELD; repeatable"),
 ]
-FOLLOW = Annotated[bool, typer.Option(help="ndjson: wait for more at the end of the files")]
+FOLLOW = Annotated[bool, typer.Option(help="ndjson: wait for more at the end of the file")]
 EVERYTHING = Annotated[
     bool, typer.Option("--all", help="send all posts, also without a drug name or in another language")
 ]

@@ -32,24 +32,11 @@ class GrowingFile:
         # A task that is cancelled closes the file while a thread may still be reading from it.
         self._lock = threading.Lock()
         self.place = place or [0, 0]
-        self.is_readable = True
 
     def read_lines(self) -> list[bytes]:
         """Up to LINES_AT_ONCE lines; none where there is nothing new, no file, or `close` came before."""
         with self._lock:
             return [] if self._closed else self._read()
-
-    def pause(self) -> None:
-        """Closes the file until the next read."""
-        with self._lock:
-            self._close()
-
-    def is_over(self) -> bool:
-        """Of a file whose path is gone, whether nothing more can come: it was deleted, not moved, or is
-        closed.
-        """
-        with self._lock:
-            return self._file is None or os.fstat(self._file.fileno()).st_nlink == 0
 
     def close(self) -> None:
         """Waits for a read in another thread."""

@@ -12,7 +12,6 @@ from typing import Any, BinaryIO
 
 import pytest
 
-from streams.sources.protocols import ndjson
 from streams.sources.protocols.growing_file import GrowingFile
 from streams.sources.protocols.ndjson import Ndjson
 from tests.streams.polling import until
@@ -71,99 +70,6 @@ async def test_a_file_that_is_rotated_away_is_read_to_its_end_first(tmp_path: Pa
         file.write_bytes(line(3))
         await until(lambda: len(delivery.sent) == 3)
     assert list(delivery.state()) == ["post-1", "post-2", "post-3"]
-
-
-async def test_all_files_of_a_folder_are_read_and_its_position_has_no_names(tmp_path: Path) -> None:
-    (tmp_path / "b-planted.jsonl").write_bytes(line(2))
-    (tmp_path / "a.ndjson").write_bytes(line(1))
-    (tmp_path / "notes.txt").write_bytes(line(9))
-    delivery = await read_to_the_end(tmp_path)
-    assert list(delivery.state()) == ["post-1", "post-2"]
-    position = delivery.positions[-1][1]
-    assert "planted" not in str(position)
-    (tmp_path / "c.jsonl").write_bytes(line(3))
-    assert list((await read_to_the_end(tmp_path, position)).state()) == ["post-3"]
-
-
-async def test_a_file_that_cannot_be_read_does_not_stop_the_others_of_its_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    for number, name in enumerate(("a", "b-planted", "c")):
-        (tmp_path / f"{name}.jsonl").write_bytes(line(number))
-    forbidden, opened = [tmp_path / "b-planted.jsonl"], Path.open
-
-    def open_as_user(path: Path, *arguments: Any) -> Any:
-        # Who runs the tests may be allowed to read every file.
-        if path in forbidden:
-            raise PermissionError(13, "Permission denied", str(path))
-        return opened(path, *arguments)
-
-    monkeypatch.setattr(Path, "open", open_as_user)
-    delivery = KeptDelivery()
-    async with running(runner(Ndjson(path=tmp_path, poll=0.01), delivery)):
-        await until(lambda: len(delivery.sent) == 2)
-        forbidden.clear()
-        await until(lambda: len(delivery.sent) == 3)
-    assert caplog.text.count("a file of the folder cannot be read: Permission denied") == 1
-    assert "planted" not in caplog.text
-    forbidden.append(tmp_path / "a.jsonl")
-    with pytest.raises(PermissionError):
-        await read_to_the_end(tmp_path / "a.jsonl")
-
-
-def open_files(folder: Path) -> int:
-    return sum(fd.resolve().is_relative_to(folder) for fd in Path("/proc/self/fd").iterdir())
-
-
-async def test_of_a_folder_what_is_deleted_is_let_go_and_what_is_moved_is_read(tmp_path: Path) -> None:
-    folder, moved = tmp_path / "folder", tmp_path / "moved.jsonl"
-    folder.mkdir()
-    for number in (1, 2):
-        (folder / f"{number}.jsonl").write_bytes(line(number))
-    delivery = KeptDelivery()
-    async with running(runner(Ndjson(path=folder, poll=0.01), delivery)):
-        await until(lambda: len(delivery.sent) == 2)
-        (folder / "1.jsonl").unlink()
-        (folder / "2.jsonl").rename(moved)
-        append(moved, line(3))
-        await until(lambda: len(delivery.sent) == 3)
-        await until(lambda: open_files(tmp_path) == 1)
-        (folder / "1.jsonl").write_bytes(line(4))
-        moved.unlink()
-        await until(lambda: len(delivery.sent) == 4)
-        await until(lambda: open_files(tmp_path) == 1)
-    assert list(delivery.state()) == ["post-1", "post-2", "post-3", "post-4"]
-
-
-async def test_a_folder_may_have_more_files_than_a_process_may_open(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("streams.sources.protocols.ndjson.MAX_OPEN", 3)
-    for n in range(10):
-        (tmp_path / f"{n}.jsonl").write_bytes(line(n))
-    delivery = KeptDelivery()
-    async with running(runner(Ndjson(path=tmp_path, poll=0.01), delivery)):
-        await until(lambda: len(delivery.sent) == 10)
-        for number in (4, 9, 0):
-            append(tmp_path / f"{number}.jsonl", line(number + 10))
-        await until(lambda: len(delivery.sent) == 13)
-        assert open_files(tmp_path) <= 4
-    assert len(delivery.state()) == 13
-
-
-async def test_a_position_has_no_files_that_are_gone_and_no_more_than_fit_into_a_message(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ndjson, "MAX_PLACES", 3)
-    position = {f"{n:016x}": [n, 100] for n in range(30_000)}
-    for n in range(5):
-        (tmp_path / f"{n}.jsonl").write_bytes(line(n))
-    delivery = await read_to_the_end(tmp_path, position)
-    assert len(delivery.sent) == 5
-    last = delivery.positions[-1][1]
-    assert len(last) == 3
-    again = await read_to_the_end(tmp_path, last)
-    assert sorted(again.state()) == ["post-0", "post-1"]
 
 
 @pytest.mark.parametrize("follow", [False, True])
