@@ -14,7 +14,7 @@ PIP_ARGS ?=
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --no-compile --constraint constraints.txt $(PIP_ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev demo test unit unit-check integration lint check check-all bench train clean
+.PHONY: help install install-dev demo test unit-beside unit unit-check integration lint check check-all bench train clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -40,7 +40,11 @@ demo: install ## the pipeline over the bundled samples
 
 # Both kinds at the same time: those that start servers are mostly waiting.
 test: install-dev ## all tests
-	$(BIN)/python -m tests.side_by_side '$(MAKE) unit' '$(MAKE) integration'
+	@$(MAKE) --jobs 2 integration unit-beside
+
+# They give way, and what they print is shown when they have ended.
+unit-beside: ## the unit tests with low priority, shown at their end
+	@log=$$(mktemp); nice -n 10 $(MAKE) unit >$$log 2>&1; code=$$?; cat $$log; rm -f $$log; exit $$code
 
 # Two at once, each on one core.
 unit: install-dev ## the tests that start no server

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import random
-from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import pytest
 
-from benchmarks.chaos.records import EDITIONS, Result, count_errors, make_records
-from benchmarks.chaos.workers import Workers
-from tests.integration import processes
+from benchmarks.chaos.records import Result, count_errors
 from tests.variants import MARKER
 
 MARKS = {"v1": "mark-a", "v2": "mark-b"}
@@ -31,31 +26,6 @@ def output(edition: int, version: str = "v1", mark: str = "mark-a", **more: Any)
 
 def origin(offset: int) -> dict[str, Any]:
     return {"topic": "posts", "partition": 0, "offset": offset}
-
-
-def test_the_editions_of_a_report_are_sent_in_order() -> None:
-    records = make_records(random.Random(1), 7, 20)
-    assert len(records) == 20
-    editions = [int(text.rsplit(" ", 1)[1]) for id_, text in records if id_ == "7-0"]
-    assert editions == list(range(1, EDITIONS + 1))
-    assert all(MARKER in text for _, text in records)
-
-
-def test_a_worker_that_ends_before_it_is_ready_is_replaced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made: list[mock.Mock] = []
-
-    def started(*_: str, **__: object) -> mock.Mock:
-        # The second one has ended by itself.
-        made.append(mock.Mock(pid=len(made), poll=mock.Mock(return_value=1 if len(made) == 1 else None)))
-        return made[-1]
-
-    monkeypatch.setattr(processes, "started", started)
-    monkeypatch.setattr(processes, "is_ready", lambda port: len(made) > 2)
-    workers = Workers({}, tmp_path)
-    workers.wait_ready()
-    assert (len(workers), len(made), workers.restarted) == (2, 3, 1)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import asyncio
 import json
 import os
 import statistics
-import subprocess
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,7 +29,7 @@ from streams.rollout import announcements
 from streams.rollout.announcing import announce
 from tests.integration import processes
 from tests.integration.kafka_server import LocalKafka
-from tests.integration.site import SAMPLES, Site, stop
+from tests.integration.site import Site, stop
 from tests.tiny_releases import tiny_release
 from tests.variants import MARKER, marked, noisy_head, rebuilt, spoiled
 
@@ -145,33 +144,6 @@ def roll_back(site: Site, version: str) -> None:
     assert [(r["version"], r["where"], len(r["workers"])) for r in live] == [(version, "bundled", 1)]
     again = processes.forked_command("rollback", "ner", version, env=site.env)
     assert (again.returncode, "live already" in again.stderr) == (1, True)
-
-
-def test_a_worker_waits_while_the_broker_is_unavailable(tiny_site: Site) -> None:
-    site = tiny_site
-    site.env |= {"PV_SESSION_TIMEOUT": "6"}
-    with site.running("worker", "--stage", "ner") as worker:
-        site.wait_ready()
-        site.produce_samples("posts")
-        site.wait_count(1, "mentions")
-        site.kafka.kill()
-        processes.wait_until(lambda: not processes.is_ready(site.port), "not ready any more", 15)
-        assert "does not answer" in site.log.read_text()
-        with pytest.raises(subprocess.TimeoutExpired):
-            worker.wait(15)  # more than two sessions
-        assert not processes.is_ready(site.port)
-        site.kafka.restart()
-        site.wait_ready(60)
-        ids = [f"more-{i}" for i in range(20)]
-        more = [(id_.encode(), orjson.dumps({"id": id_, "text": "zoloft"})) for id_ in ids]
-        site.produce("posts", more)
-        wanted = {orjson.loads(line)["id"] for line in (SAMPLES / "posts.jsonl").read_bytes().splitlines()}
-        wanted |= set(ids)
-        processes.wait_until(lambda: {r["id"] for r in site.records("mentions")} == wanted, "every record")
-        text = site.log.read_text()
-        assert "answers again" in text
-        assert len(text.splitlines()) < 80, "messages of the Kafka clients fill the log"
-        stop(worker)
 
 
 def test_a_replay_shows_a_worse_release(site: Site, tmp_path_factory: pytest.TempPathFactory) -> None:
