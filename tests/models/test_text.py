@@ -63,14 +63,6 @@ def test_sentences_are_in_order_trimmed_and_contain_all_but_white_space(text: st
 
 @SETTINGS
 @given(TEXTS)
-def test_every_word_is_in_exactly_one_sentence(text: str) -> None:
-    spans = sentences(text)
-    for word in words(text):
-        assert sum(s.start <= word.start and word.end <= s.end for s in spans) == 1
-
-
-@SETTINGS
-@given(TEXTS)
 def test_the_words_of_the_sentences_are_the_words_of_the_text(text: str) -> None:
     by_sentence = [
         Span(s.start + w.start, s.start + w.end)

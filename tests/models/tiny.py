@@ -77,11 +77,7 @@ def mpnet(folder: Path) -> str:
     vocabulary += [*letters, *(f"##{c}" for c in letters), *string.punctuation]
     torch.manual_seed(7)
     model = library().MPNetModel(
-        library().MPNetConfig(
-            vocab_size=len(vocabulary),
-            max_position_embeddings=POSITIONS + 2,
-            **SIZE,
-        )
+        library().MPNetConfig(vocab_size=len(vocabulary), max_position_embeddings=POSITIONS + 2, **SIZE)
     )
     model.save_pretrained(folder)
     library().MPNetTokenizer(vocab={piece: i for i, piece in enumerate(vocabulary)}).save_pretrained(folder)

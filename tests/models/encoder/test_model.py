@@ -41,14 +41,6 @@ def vectors_from_batches(encoder: Encoder) -> list[Tensor]:
     return batches
 
 
-@pytest.mark.skipif(not torch.cpu._is_avx512_bf16_supported(), reason="this CPU has no AVX512 bfloat16")
-def test_a_text_has_the_same_bits_alone_and_in_a_batch_in_bfloat16() -> None:
-    encoder = Encoder.load("mini", dtype=torch.bfloat16)
-    alone = torch.cat([encoder.embed([text]) for text in TEXTS])
-    for vectors in vectors_from_batches(encoder):
-        assert torch.equal(vectors, alone)
-
-
 def test_a_text_has_the_same_vector_alone_and_in_a_batch_in_float32(mini: Encoder) -> None:
     alone = torch.cat([mini.embed([text]) for text in TEXTS])
     assert torch.allclose(alone.norm(dim=1), torch.ones(len(TEXTS)), atol=1e-5)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,18 @@ def refusal(kind: type[ReleaseError], work: Callable[[], object]) -> str:
     assert type(refused.value) is kind
     assert "\n" not in str(refused.value)
     return str(refused.value)
+
+
+@contextmanager
+def power_cut() -> Iterator[None]:
+    """Nothing gets its final name."""
+
+    def rename(self: Path, target: Path) -> Path:
+        raise OSError("power cut")
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Path, "rename", rename)
+        yield
 
 
 class MisbehavingStore(MemoryFileSystem):  # type: ignore[misc]

@@ -16,7 +16,7 @@ from models.releases.remote import deliver, fetch, read_manifest, versions
 from models.releases.signature import SIGNATURE
 from models.releases.store import sign
 from tests.models.releases.small_release import CONTENTS
-from tests.models.releases.stores import KEY, MisbehavingStore, contents, put, refusal, remove
+from tests.models.releases.stores import KEY, MisbehavingStore, contents, power_cut, put, refusal, remove
 
 
 def test_a_fetched_release_is_the_delivered_one_byte_by_byte(release: Release, root: str, into: Path) -> None:
@@ -74,15 +74,11 @@ def test_versions_lists_only_names_of_twelve_hexadecimal_digits(release: Release
 
 
 def test_an_interrupted_delivery_leaves_nothing_in_a_directory(
-    release: Release, tmp_path: Path, into: Path, monkeypatch: pytest.MonkeyPatch
+    release: Release, tmp_path: Path, into: Path
 ) -> None:
     store = str(tmp_path / "store")
 
-    def power_cut(self: Path, target: Path) -> Path:
-        raise OSError("power cut")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Path, "rename", power_cut)
+    with power_cut():
         assert "power cut" in refusal(StoreError, lambda: deliver(release, store))
     assert list((tmp_path / "store/ner").iterdir()) == []
     deliver(release, store)

@@ -19,6 +19,7 @@ from models.releases.manifest import Release, ReleaseError
 from models.releases.private import LOCK, PREFIX, private_folder, remove_abandoned
 from models.releases.store import build, open_release
 from tests.models.releases.small_release import CONTENTS, manifest_of
+from tests.models.releases.stores import power_cut
 
 
 def test_a_built_release_can_be_opened_and_read(release: Release, source: Path, tmp_path: Path) -> None:
@@ -49,16 +50,9 @@ def test_building_over_a_damaged_release_is_refused(release: Release, source: Pa
         build(source, manifest_of(source), tmp_path / "root")
 
 
-def test_a_build_interrupted_before_the_rename_leaves_nothing(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def power_cut(self: Path, target: Path) -> Path:
-        raise OSError("power cut")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Path, "rename", power_cut)
-        with pytest.raises(OSError, match="power cut"):
-            build(source, manifest_of(source), tmp_path / "root")
+def test_a_build_interrupted_before_the_rename_leaves_nothing(source: Path, tmp_path: Path) -> None:
+    with power_cut(), pytest.raises(OSError, match="power cut"):
+        build(source, manifest_of(source), tmp_path / "root")
     assert list((tmp_path / "root/ner").iterdir()) == []
     release = build(source, manifest_of(source), tmp_path / "root")
     assert open_release(release.path).version == release.version

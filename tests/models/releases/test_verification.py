@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -32,25 +31,14 @@ def _added(name: str) -> Callable[[Path], None]:
     return change
 
 
-def _declared_size(size: object) -> Callable[[Path], None]:
+def _drugs(**entry: object) -> Callable[[Path], None]:
+    """Another entry for a file."""
+
     def change(path: Path) -> None:
         files = stored(path)["files"]
-        files["drugs.tsv"]["size"] = size
-        rewrite(path, files=files)
+        rewrite(path, files=files | {"drugs.tsv": files["drugs.tsv"] | entry})
 
     return change
-
-
-def _wrong_digest(path: Path) -> None:
-    files = stored(path)["files"]
-    files["drugs.tsv"]["sha256"] = "0" * 64
-    rewrite(path, files=files)
-
-
-def _flipped_bit(path: Path) -> None:
-    content = bytearray((path / "weights.safetensors").read_bytes())
-    content[7] ^= 1
-    (path / "weights.safetensors").write_bytes(content)
 
 
 def _linked(name: str) -> Callable[[Path], None]:
@@ -71,12 +59,6 @@ def _replaced(make: Callable[[Path], None]) -> Callable[[Path], None]:
     return change
 
 
-def _without_field(path: Path) -> None:
-    rest = stored(path)
-    del rest["canary"]
-    (path / "manifest.json").write_text(json.dumps(rest), encoding="utf-8")
-
-
 def _manifest(content: bytes) -> Callable[[Path], int]:
     return lambda path: (path / "manifest.json").write_bytes(content)
 
@@ -94,18 +76,20 @@ SCORE = {
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        pytest.param(_wrong_digest, "declared sha256", id="wrong digest"),
-        pytest.param(_flipped_bit, "declared sha256", id="one bit flipped"),
+        pytest.param(_drugs(sha256="0" * 64), "declared sha256", id="wrong digest"),
+        pytest.param(
+            lambda p: (p / "drugs.tsv").write_bytes(b"name\tgeneriC\n"), "declared sha256", id="a bit flipped"
+        ),
         pytest.param(lambda p: (p / "drugs.tsv").unlink(), "drugs.tsv is missing", id="missing file"),
         pytest.param(
             lambda p: os.truncate(p / "weights.safetensors", 10),
             "has 10 bytes, 160 are declared",
             id="truncated file",
         ),
-        pytest.param(_declared_size(12), "13 bytes, 12 are declared", id="wrong size"),
-        pytest.param(_declared_size(-1), "files.drugs.tsv.size", id="negative size"),
-        pytest.param(_declared_size(True), "files.drugs.tsv.size", id="size of a wrong type"),
-        pytest.param(_declared_size(3 << 30), "files.drugs.tsv.size", id="size beyond the limit"),
+        pytest.param(_drugs(size=12), "13 bytes, 12 are declared", id="wrong size"),
+        pytest.param(_drugs(size=-1), "files.drugs.tsv.size", id="negative size"),
+        pytest.param(_drugs(size=True), "files.drugs.tsv.size", id="size of a wrong type"),
+        pytest.param(_drugs(size=3 << 30), "files.drugs.tsv.size", id="size beyond the limit"),
         pytest.param(
             lambda p: (p / "extra.tsv").write_bytes(b""), "extra.tsv is not declared", id="undeclared file"
         ),
@@ -144,7 +128,7 @@ SCORE = {
             "the canary is empty",
             id="canary without outputs",
         ),
-        pytest.param(_without_field, "canary: Field required", id="missing field"),
+        pytest.param(_manifest(b'{"format": 1}'), "task: Field required", id="missing field"),
         pytest.param(_fields(format=2), "format", id="later format"),
         pytest.param(_fields(task="translation"), "task", id="unknown task"),
         pytest.param(_fields(kind=3), "kind", id="number for a text"),

@@ -29,10 +29,7 @@ def read(small: Encoder, text: str) -> Message:
         ("She was diagnosed with lupus last May.", {"lupus": {"cue"}}),
         ("She was diagnosed with lupus 6 weeks ago.", {"lupus": {"cue"}}),
         ("He had had shingles again.", {"shingles": {"cue"}}),
-        (
-            "My son has Noonan syndrome.",
-            {"Noonan": {"capitals"}, "Noonan syndrome": {"phrase", "cue"}},
-        ),
+        ("My son has Noonan syndrome.", {"Noonan": {"capitals"}, "Noonan syndrome": {"phrase", "cue"}}),
         ("SUBJECT: dizzy spells\nMESSAGE: What now?", {"dizzy spells": {"subject"}}),
         ("SUBJECT: dry itch. MESSAGE: Is it zoloft?", {"dry itch": {"subject"}, "zoloft": {"drug"}}),
         ("He is suffering from diabetic pain. He had numb.", {"diabetic pain": {"phrase", "cue"}}),
