@@ -3,12 +3,13 @@
 The head takes what another person has for the writer's in some sentences that say so plainly ("I know someone
 who got lupus from it"), also with a high probability. There the rules decide. It takes for feared or asked
 about what a question or a warning stands beside ("took it and got a rash. Is it safe?"): there words decide
-that say that it happened. It was taught on posts, which seldom ask: in a question the rules say what else is
-only asked about.
+that say that it happened. Where an answer stands beside an effect ("nausea: none"), the answer decides. The
+head was taught on posts, which seldom ask: in a question the rules say what else is only asked about.
 """
 
 from __future__ import annotations
 
+from models.assertion.answers import all_denied, answer
 from models.assertion.triggers import assertion
 from models.rules.notation import patterns
 from models.types import HYPOTHETICAL, NEGATED, OTHER, OWN, Assertion, Mention
@@ -31,10 +32,18 @@ def asserted(text: str, mention: Mention, *, clinical: bool = False, asked: bool
         return assertion(text, mention.start, mention.end, clinical=clinical)
     of_another = mention.status == OTHER or (mention.status == OWN and _is_anothers(text, mention))
     by_rules = assertion(text, mention.start, mention.end) if asked else Assertion()
+    said = answer(text, mention.start, mention.end)
     hypothetical = mention.status == HYPOTHETICAL or by_rules.hypothetical
     if hypothetical and not of_another:
-        hypothetical = not _has_happened(text, mention)
-    return Assertion(mention.status == NEGATED, hypothetical, of_another)
+        hypothetical = said is None and not _has_happened(text, mention)
+    negated = mention.status == NEGATED if said is None else not said
+    return Assertion(negated or _is_denied_warning(text, mention), hypothetical, of_another)
+
+
+def _is_denied_warning(text: str, mention: Mention) -> bool:
+    """Whether the effect is only warned of, and the text says that nothing of that happened."""
+    is_denied = all_denied(text, mention.end)
+    return is_denied and assertion(text, mention.start, mention.end).hypothetical
 
 
 def _has_happened(text: str, mention: Mention) -> bool:

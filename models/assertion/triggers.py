@@ -19,6 +19,7 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import NamedTuple
 
+from models.assertion.answers import answer
 from models.rules.notation import Scanner, read_rules
 from models.rules.sentences import sentences, whole_sentences
 from models.types import Assertion, Span
@@ -96,9 +97,10 @@ def assertion(text: str, start: int, end: int, *, clinical: bool = False) -> Ass
     inside = {m.kind for m in matches if m.start == first and m.end < last}
     kinds |= inside & {"other", "relative", *(_NEGATED if clinical else ())}
     kinds |= _kinds_after(sentence, [m for m in matches if m.start >= last], last)
+    said = answer(text, start, end)
     negated = kinds.isdisjoint(("cancel", "until")) and not kinds.isdisjoint(_NEGATED)
     return Assertion(
-        negated=negated or "negated_after" in kinds,
+        negated=negated or "negated_after" in kinds if said is None else not said,
         hypothetical=not kinds.isdisjoint(("possible", "possible_after", "feared")),
         other_experiencer=not kinds.isdisjoint(("other", "other_after", "relative", "relative_after")),
     )

@@ -12,6 +12,7 @@ import torch
 from pydantic import TypeAdapter
 from torch import Tensor, nn
 
+from models.assertion.answers import may_affirm
 from models.drugs import RELEASE_FILE, DrugLexicon
 from models.encoder.model import Encoder, encoder_of
 from models.encoder.word_pieces import WordPieces
@@ -209,9 +210,11 @@ class NerModel:
         start, end = (words_[0].start, words_[-1].end) if words_ else (0, 0)
         inside = [m for m in mentions if start <= m.start < end]
         named: list[Mention] = []
-        if self.names is not None and threshold and tagged.event >= max(threshold, event_below):
+        is_event = tagged.event >= threshold
+        looks = tagged.event >= event_below and (is_event or may_affirm(text[start:end]))
+        if self.names is not None and threshold and looks:
             named = candidates(self.names, text, words_, inside, tagged.event)
-        return Case(text, words_, tagged.pieces, tagged.first, inside, named)
+        return Case(text, words_, tagged.pieces, tagged.first, inside, named, not is_event)
 
     def _tag(self, batch: Sequence[str], sentences_: Sequence[Sentence]) -> tuple[Tensor, list[Tagged]]:
         """The hidden states (pieces, dimension) of all sentences, and each sentence with its tags; a word

@@ -9,10 +9,14 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from models.assertion.answers import answer
 from models.assertion.triggers import assertion
 from models.encoder.word_pieces import WordPieces
 from models.ner.status_head import Pieces, Places, StatusHead, piece_range
 from models.types import CODED_LABELS, DRUG, INDICATION, NO_EVENT, OWN, RELIEVED, STATUSES, Mention, Span
+
+#: The status of what a drug is taken for.
+INDICATION_STATUS = "indication"
 
 
 class Case(NamedTuple):
@@ -28,6 +32,8 @@ class Case(NamedTuple):
     mentions: Sequence[Mention]
     named: Sequence[Mention]
     """names of effects that were not tagged"""
+    answered_only: bool = False
+    """whether names become mentions only by an answer beside them"""
 
 
 def decided(
@@ -97,8 +103,12 @@ def _decided(
         if effect is None:
             made += [] if is_named else [mention]
             continue
-        with_status = _with_status(mention, next(probabilities), named_from if is_named else own_from)
-        if with_status is not None and not (is_named and with_status.status != OWN):
+        own_probabilities = next(probabilities)
+        with_status = _with_status(mention, own_probabilities, named_from if is_named else own_from)
+        is_own = with_status is not None and with_status.status == OWN
+        if with_status is None or (is_named and (case.answered_only or not is_own)):
+            with_status = _affirmed(case.text, mention, own_probabilities)
+        if with_status is not None:
             made.append(with_status)
     return sorted(made, key=in_text) if case.named else made
 
@@ -110,8 +120,20 @@ def _with_status(mention: Mention, probabilities: Sequence[float], own_from: flo
     if status == NO_EVENT:
         return None
     score = round(of_writer if status == OWN else by_status[status], 4)
-    label = INDICATION if status in (RELIEVED, "indication") else mention.label
+    label = INDICATION if status in (RELIEVED, INDICATION_STATUS) else mention.label
     return replace(mention, label=label, status=status, status_score=score)
+
+
+def _affirmed(text: str, mention: Mention, probabilities: Sequence[float]) -> Mention | None:
+    """The writer's event where an answer beside the name says so ("hives: yes"), unless the head takes it for
+    what a drug is taken for or relieves.
+    """
+    by_status = dict(zip(STATUSES, probabilities, strict=True))
+    if max(by_status, key=lambda s: by_status[s]) in (RELIEVED, INDICATION_STATUS):
+        return None
+    if answer(text, mention.start, mention.end) is not True:
+        return None
+    return replace(mention, status=OWN, status_score=round(by_status[OWN], 4))
 
 
 def _rules(text: str, mention: Mention) -> tuple[float, float, float]:

@@ -16,7 +16,7 @@ from models.ner.model import NerModel
 from models.ner.named_events import candidates, read_names, write_names
 from models.ner.status_head import StatusHead
 from models.text import words
-from models.types import ADE, DRUG, LABELS, NEGATED, OWN, RELIEVED, STATUSES, Mention
+from models.types import ADE, DRUG, LABELS, NEGATED, NO_EVENT, OWN, RELIEVED, STATUSES, Mention
 
 NAMES = NameLexicon.of(["headache", "Dry mouth", "mouth"])
 THRESHOLD = 0.8
@@ -107,6 +107,24 @@ def test_it_does_not_where_either_head_doubts_it(
     small: Encoder, event: float, bias: dict[str, float]
 ) -> None:
     assert [m.text for m in tagger(small, event, **bias).predict([TEXT])[0]] == ["zoloft"]
+
+
+@pytest.mark.parametrize(
+    ("text", "bias", "found"),
+    [
+        ("Dry mouth: no Headache: yes", {NO_EVENT: 9.0}, ["Headache"]),
+        ("Dry mouth: no Headache: yes", {NEGATED: 9.0}, ["Headache"]),
+        ("Don't think it doesn't cause headache", {NEGATED: 9.0}, ["headache"]),
+        ("Dry mouth: no Headache: yes", {RELIEVED: 9.0}, []),
+        ("Dry mouth: no Headache", {OWN: 9.0}, []),
+    ],
+)
+def test_a_name_that_an_answer_affirms_is_an_event(
+    small: Encoder, text: str, bias: dict[str, float], found: list[str]
+) -> None:
+    model = tagger(small, event=-2.0, **bias)
+    assert [m.text for m in model.predict([text])[0] if m.status == OWN] == found
+    assert model.with_threshold(0.9).predict([text]) == [[]]
 
 
 def test_without_a_threshold_no_name_is_looked_for(small: Encoder) -> None:

@@ -1,0 +1,68 @@
+"""Whether an effect happened, where the text answers that beside its name: "nausea: none, rash 0/10, hives:
+yes", or in a turn of phrase that decides as an answer does: "instead of nausea", "it's not like it didn't
+cause nausea". A tagger may have taken the answer for a part of the effect.
+"""
+
+from __future__ import annotations
+
+from models.rules.notation import patterns
+
+_SAYS = patterns("answers")
+#: Characters before an effect and behind it that are read, and behind it for what is said of all effects.
+_BEFORE, _BEHIND, _FAR = 60, 60, 240
+
+
+def answer(text: str, start: int, end: int) -> bool | None:
+    """Whether the effect at `start:end` happened; None where no answer is beside it."""
+    if _behind("no", text, start, end):
+        return False
+    if _behind("yes", text, start, end):
+        return True
+    marked = _marked(text, start, end)
+    if marked is not None:
+        return marked
+    before, behind = text[max(0, start - _BEFORE) : start], text[end : end + _BEHIND]
+    is_tested = _SAYS["tested"].search(before) is not None
+    if _SAYS["instead"].search(before) or (is_tested and _SAYS["negative"].search(behind)):
+        return False
+    if is_tested and _SAYS["positive"].search(behind):
+        return True
+    return True if _SAYS["doubled"].search(before) else None
+
+
+def may_affirm(sentence: str) -> bool:
+    """Whether an effect of the sentence may be affirmed by an answer: a quick look."""
+    return _SAYS["may"].search(sentence) is not None
+
+
+def all_denied(text: str, end: int) -> bool:
+    """Whether the text behind `end` says that nothing happened of what somebody warned of."""
+    return _SAYS["of_all"].search(text, end, min(len(text), end + _FAR)) is not None
+
+
+def _behind(kind: str, text: str, start: int, end: int) -> bool:
+    """Whether the answer is behind the effect, or the last words of it are."""
+    near = text[start : end + _BEHIND]
+    if match := _SAYS[kind].match(near, end - start):
+        return bool(match[0])
+    last = max(near.rfind(" ", 1, end - start), 1)
+    return any(m.end() >= end - start for m in _SAYS[kind].finditer(near, max(1, last - 2), end - start + 1))
+
+
+def _marked(text: str, start: int, end: int) -> bool | None:
+    """The mark of an effect in a line in which all marks are in front of their effects, or all behind."""
+    before, behind = text[max(0, start - _FAR) : start], text[end : end + _FAR]
+    line = before.rpartition("\n")[2] + text[start:end] + behind.partition("\n")[0]
+    marks = sorted(m.span() for kind in ("open", "off") for m in _SAYS[kind].finditer(line))
+    if not marks:
+        return None
+    head = _SAYS["part"].split(line[: marks[0][0]])[-1]
+    if not _SAYS["letter"].search(head):
+        near = text[max(0, start - 3) : start].rstrip("\ufe0f ")[-1:]
+    elif not _SAYS["letter"].search(line, marks[-1][1]):
+        near = text[end : end + 3].lstrip()[:1]
+    else:
+        return None
+    if _SAYS["off"].match(near):
+        return False
+    return True if _SAYS["open"].match(near) else None
