@@ -14,20 +14,22 @@ _BEFORE, _BEHIND, _FAR = 60, 60, 240
 
 def answer(text: str, start: int, end: int) -> bool | None:
     """Whether the effect at `start:end` happened; None where no answer is beside it."""
-    if _behind("no", text, start, end):
-        return False
-    if _behind("yes", text, start, end):
-        return True
+    for kind, happened in (("no", False), ("yes", True)):
+        if _behind(kind, text, start, end):
+            return happened
     marked = _marked(text, start, end)
-    if marked is not None:
-        return marked
     before, behind = text[max(0, start - _BEFORE) : start], text[end : end + _BEHIND]
+    return marked if marked is not None else _told(before, behind)
+
+
+def _told(before: str, behind: str) -> bool | None:
+    """Whether the effect between these words happened, by a turn of phrase; None where there is none."""
     is_tested = _SAYS["tested"].search(before) is not None
-    if _SAYS["instead"].search(before) or (is_tested and _SAYS["negative"].search(behind)):
+    is_excluded = _SAYS["excluded"].match(behind) and not _SAYS["cause"].search(before)
+    if _SAYS["instead"].search(before) or is_excluded or (is_tested and _SAYS["negative"].search(behind)):
         return False
-    if is_tested and _SAYS["positive"].search(behind):
-        return True
-    return True if _SAYS["doubled"].search(before) else None
+    happened = _SAYS["doubled"].search(before) or (is_tested and _SAYS["positive"].search(behind))
+    return True if happened else None
 
 
 def may_affirm(sentence: str) -> bool:

@@ -97,11 +97,12 @@ def assertion(text: str, start: int, end: int, *, clinical: bool = False) -> Ass
     inside = {m.kind for m in matches if m.start == first and m.end < last}
     kinds |= inside & {"other", "relative", *(_NEGATED if clinical else ())}
     kinds |= _kinds_after(sentence, [m for m in matches if m.start >= last], last)
-    said = answer(text, start, end)
+    begin = start - first
+    said = answer(text[begin : begin + len(sentence)], first, last)
     negated = kinds.isdisjoint(("cancel", "until")) and not kinds.isdisjoint(_NEGATED)
     return Assertion(
         negated=negated or "negated_after" in kinds if said is None else not said,
-        hypothetical=not kinds.isdisjoint(("possible", "possible_after", "feared")),
+        hypothetical=said is None and not kinds.isdisjoint(("possible", "possible_after", "feared")),
         other_experiencer=not kinds.isdisjoint(("other", "other_after", "relative", "relative_after")),
     )
 

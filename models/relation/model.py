@@ -23,7 +23,7 @@ import numpy as np
 import torch
 
 from models.drugs import RELEASE_FILE, DrugLexicon
-from models.drugs.classes import DrugClasses
+from models.drugs.classes import DrugClasses, class_named
 from models.encoder.faiss_index import CosineIndex
 from models.encoder.model import Encoder
 from models.ner.decoding import spans_of, tags_of
@@ -239,6 +239,8 @@ class RelationModel:
             if label == DRUG:
                 start = min(start, spans[classes.get(after - 1, first)].start)
             surface, name = text[start:end], " ".join(sentence.read[first:after])
+            if label == ADE and class_named(surface):
+                label = DRUG  # "sulfa" in a list of allergies
             generic = None
             if self.lexicon and label == DRUG:
                 generic = self.lexicon.generic(surface) or self.lexicon.generic(name)

@@ -119,6 +119,13 @@ def test_an_effect_does_not_end_within_a_number_and_an_event_is_no_drug() -> Non
     assert is_event("Vitiligo") and not is_event("acute vitiligo") and not is_event("LASIK")
 
 
+def test_the_name_of_a_class_is_a_drug_with_the_effects_that_a_list_gives_it() -> None:
+    bundled_model = RelationModel.load(open_release(bundled("relation")))
+    (tagged,) = bundled_model.predict(["Allergies: penicillin (hives), sulfa (SJS), NKFA."])
+    linked = {(tagged.mentions[r.head].text, tagged.mentions[r.tail].text) for r in tagged.relations}
+    assert linked == {("penicillin", "hives"), ("sulfa", "SJS")}
+
+
 def test_a_class_is_read_as_a_drug_where_that_is_asked_for() -> None:
     """With the support set of the bundled release, whose corpus marks named drugs only."""
     bundled_model = RelationModel.load(open_release(bundled("relation")))
