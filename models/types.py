@@ -73,10 +73,17 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A training pair, one of the nearest, that voted for or against a relation; distance is 1 - cosine."""
+    """A training pair, one of the nearest to a relation; distance is 1 - cosine."""
 
     id: str
+    """of its sentence"""
     distance: float
+    drug: str = ""
+    effect: str = ""
+    related: bool | None = None
+    """Whether the drug caused the effect there; null, and the names empty, in records of earlier versions."""
+    source: str = ""
+    """Of the nearest three: the sentence where it may be copied, else the abstract that it stands in."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,11 @@
 """Drugs, effects and which drug caused which effect, by nearest neighbours among training words and training
 pairs: inference of CLDR and CLNER.
 
-The words of a sentence are tagged by the votes of their nearest training words in the entity space, mixed
-with the probabilities of a token head where a release says so (kNN-NER, Wang et al. 2022). Unlike in the
-paper, the most probable tag sequence is chosen, not the best tag of each word. A drug and an effect,
-represented by the last words of their mentions, are related when the majority of the nearest training pairs
-in the relation space is. With a sentence head, the probability that the sentence reports an event must exceed
-the release's threshold too, and the score is that probability times the share of the votes. The encoder of
-the relation space reads only sentences that have a drug and an effect and exceed the threshold.
+The words of a sentence are tagged by the votes of their nearest training words in the entity space. Unlike in
+the paper, the most probable tag sequence is chosen, not the best tag of each word. A drug and an effect,
+represented by the last words of their mentions, are related when most of the nearest training pairs in the
+relation space are, of which those count that are similar enough; their share is the score. The encoder of the
+relation space reads only sentences that have a drug and an effect.
 """
 
 from __future__ import annotations
@@ -30,9 +28,8 @@ from models.ner.decoding import spans_of, tags_of
 from models.ner.mention_rules import end_of
 from models.relation.pairs import LABELS, SentenceMention, pairs_of
 from models.relation.reading import Sentence, apart, is_event, split
-from models.relation.sentence_head import SENTENCE_HEAD, SentenceHead
 from models.relation.spaces import EmbeddingSpaces, EncodedSentence
-from models.relation.support_set import Floats, Numbers, SupportSet, decode_tags, votes
+from models.relation.support_set import Floats, NamedPair, Numbers, SupportSet, decode_tags, votes
 from models.relation.voting import Voting, voting_of
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
@@ -45,14 +42,13 @@ class RelationModel:
 
     task = "relation"
 
-    def __init__(  # noqa: PLR0913  the parts of a release
+    def __init__(
         self,
         spaces: EmbeddingSpaces,
         support: SupportSet,
         voting: Voting,
         *,
         lexicon: DrugLexicon | None = None,
-        sentence_head: SentenceHead | None = None,
         device: str = "cpu",
     ) -> None:
         """`lexicon` gives the generic names of drugs; `device` is that of the FAISS indexes."""
@@ -61,7 +57,6 @@ class RelationModel:
         self.voting = voting
         self.tags = tags_of(LABELS)
         self.lexicon = lexicon
-        self.sentence_head = sentence_head
         self.drug_classes: DrugClasses | None = None
         self._word_index = CosineIndex(support.words, device)
         self._pair_index = CosineIndex(support.pairs, device)
@@ -81,20 +76,16 @@ class RelationModel:
         spaces = EmbeddingSpaces.load(
             release, tensors["projection"], tensors.get("pair_projection"), device=device, dtype=dtype
         )
-        support = SupportSet.from_tensors(tensors, _pair_ids(release.file("pairs.tsv")))
+        support = SupportSet.from_tensors(tensors, _named(release.file("pairs.tsv")))
         if not _fits(spaces, support):
             raise ReleaseError(
                 f"{release.version}: the support set does not fit the encoder or the table of pairs"
             )
-        head = None
-        if SENTENCE_HEAD in release.manifest.files:
-            head = SentenceHead.load(release, spaces.encoder.dimension)
         return cls(
             spaces,
             support,
             voting_of(release),
             lexicon=DrugLexicon.load(release.file(RELEASE_FILE)),
-            sentence_head=head,
             device=device,
         )
 
@@ -156,26 +147,20 @@ class RelationModel:
             return mention
         return replace(mention, generic=self.lexicon.generic(mention.text))
 
-    def tag_words(
-        self, vectors: Floats, lengths: Sequence[int], hidden: Floats | None = None
-    ) -> tuple[Numbers, Floats]:
-        """Each word's tag and that tag's share of the votes of its k nearest training words, both (words,);
-        with a token head their mixture: p = s p_votes + (1 - s) p_head, s being `Voting.words_share`.
+    def tag_words(self, vectors: Floats, lengths: Sequence[int]) -> tuple[Numbers, Floats]:
+        """Each word's tag and that tag's share of the votes of its k nearest training words, both (words,).
 
         `vectors`: (words, dimension) of the entity space, sentence after sentence; `lengths`: the number of
-        words of each sentence; `hidden`: (words, dimension) of the encoder, needed for the token head.
+        words of each sentence.
         """
         _, rows = self._word_index.search(vectors, self.voting.k_words)
         shares = votes(self.support.tags[rows], len(self.tags))
-        head, share = self.support.head, self.voting.words_share
-        if head is not None and hidden is not None and share < 1:
-            shares = (share * shares + (1 - share) * head.probabilities(hidden)).astype(np.float32)
         tags = decode_tags(shares, lengths, self.support.transitions)
         return tags, shares[np.arange(len(tags)), tags]
 
     def vote_on_pairs(self, pairs: Sequence[Floats]) -> list[tuple[float, tuple[Neighbour, ...]]]:
         """For each pair [drug ; effect] of the relation space the share of its k nearest training pairs that
-        are related, and those neighbours, nearest first.
+        are related and at least `Voting.least_cosine` similar, and all k neighbours, nearest first.
         """
         if not pairs:
             return []
@@ -183,11 +168,19 @@ class RelationModel:
         results = []
         for own_cosines, own_rows in zip(cosines, rows, strict=True):
             neighbours = tuple(
-                Neighbour(self.support.pair_ids[row], round(1 - cosine, 4))
-                for cosine, row in zip(own_cosines.tolist(), own_rows.tolist(), strict=True)
+                self._neighbour(row, cosine, is_quoted=place < QUOTED)
+                for place, (cosine, row) in enumerate(
+                    zip(own_cosines.tolist(), own_rows.tolist(), strict=True)
+                )
             )
-            results.append((float(self.support.related[own_rows].mean()), neighbours))
+            counted = self.support.related[own_rows] & (own_cosines >= self.voting.least_cosine)
+            results.append((float(counted.mean()), neighbours))
         return results
+
+    def _neighbour(self, row: int, cosine: float, *, is_quoted: bool) -> Neighbour:
+        pair, related = self.support.named[row], bool(self.support.related[row])
+        source = pair.source if is_quoted else ""
+        return Neighbour(pair.sentence, round(1 - cosine, 4), pair.drug, pair.effect, related, source)
 
     def _encode(self, read: Sequence[Sentence]) -> list[EncodedSentence]:
         words = [s.read for s in read]
@@ -205,8 +198,7 @@ class RelationModel:
         if not read:
             return []
         vectors = np.concatenate(self.spaces.entity_vectors(encoded))
-        hidden = np.concatenate([e.vectors.numpy() for e in encoded])
-        tags, shares = self.tag_words(vectors, [len(s.words) for s in read], hidden)
+        tags, shares = self.tag_words(vectors, [len(s.words) for s in read])
         tagged, start, n_mentions = [], 0, [0] * len(batch)
         for sentence in read:
             rows = slice(start, start + len(sentence.words))
@@ -261,26 +253,30 @@ class RelationModel:
     ) -> list[list[Relation]]:
         """The relations of each text among the drugs and effects that share a sentence, see `pairs_of`."""
         kept = [i for i, own in enumerate(tagged) if {m.mention.label for m in own} >= set(LABELS)]
-        own = [encoded[i] for i in kept]
-        events = self.sentence_head.probabilities(own) if self.sentence_head else [1.0] * len(own)
-        pairs = [
-            pair
-            for pair in pairs_of(texts, [read[i].report for i in kept], [tagged[i] for i in kept])
-            if pair.is_stated or events[pair.sentence] > self.voting.event_threshold
-        ]
-        asked = sorted({pair.sentence for pair in pairs})
-        words_of = dict(zip(asked, self.spaces.relation_vectors([own[i] for i in asked]), strict=True))
-        voted = self.vote_on_pairs(
-            [np.concatenate([words_of[p.sentence][w] for w in (p.drug_word, p.effect_word)]) for p in pairs]
+        pairs = pairs_of(texts, [read[i].report for i in kept], [tagged[i] for i in kept])
+        compared = [pair for pair in pairs if not pair.is_stated]
+        asked = sorted({pair.sentence for pair in compared})
+        words_of = dict(
+            zip(asked, self.spaces.relation_vectors([encoded[kept[i]] for i in asked]), strict=True)
+        )
+        voted = iter(
+            self.vote_on_pairs(
+                [
+                    np.concatenate([words_of[p.sentence][w] for w in (p.drug_word, p.effect_word)])
+                    for p in compared
+                ]
+            )
         )
         relations: list[list[Relation]] = [[] for _ in texts]
-        for pair, (share, neighbours) in zip(pairs, voted, strict=True):
-            if pair.is_stated or share > self.voting.threshold:
-                score = 1.0 if pair.is_stated else round(share * events[pair.sentence], 4)
-                relations[pair.report].append(Relation(pair.head, pair.tail, score, neighbours))
+        for pair in pairs:
+            share, neighbours = (1.0, ()) if pair.is_stated else next(voted)
+            if share > self.voting.threshold or pair.is_stated:
+                relations[pair.report].append(Relation(pair.head, pair.tail, round(share, 4), neighbours))
         return relations
 
 
+#: Neighbours of a pair whose sources a record states: of all of them a list of effects would be too long.
+QUOTED = 3
 #: Is read in the place of the last word of a class.
 _ANY_DRUG = "methotrexate"
 #: From the last character of a name on. Of 578 such names in training sentences of the ADE corpus 577 are
@@ -303,12 +299,11 @@ def _last_word(spans: Sequence[Span], end: int) -> int:
 
 def _fits(spaces: EmbeddingSpaces, support: SupportSet) -> bool:
     return spaces.fits() and support.fits(
-        spaces.projection.shape[1],
-        spaces.pair_projection.shape[1],
-        len(tags_of(LABELS)),
-        spaces.encoder.dimension,
+        spaces.projection.shape[1], spaces.pair_projection.shape[1], len(tags_of(LABELS))
     )
 
 
-def _pair_ids(path: Path) -> list[str]:
-    return [row[0] for row in read_tsv(path, ("sentence", "drug", "effect", "related"))]
+def _named(path: Path) -> list[NamedPair]:
+    rows = read_tsv(path, ("sentence", "drug", "effect", "related"))
+    # Without the last column in releases of earlier versions.
+    return [NamedPair(sentence, drug, effect, *rest[:1]) for sentence, drug, effect, _, *rest in rows]

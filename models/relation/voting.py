@@ -13,17 +13,14 @@ class Voting:
 
     k_words: int
     k_pairs: int
-    words_share: float = 1.0
-    """of the votes in the probability of a word's tag, from 0 to 1; the rest is that of the token head"""
     threshold: float = 0.5
     """a pair is related where its share of the votes is higher"""
-    event_threshold: float = 0.0
-    """and where the probability that its sentence reports an event is higher"""
+    least_cosine: float = -1.0
+    """of a neighbour to the pair: one that is less similar does not vote for a relation"""
 
 
 def voting_of(release: Release) -> Voting:
-    """The votes of a release; without `words_share` and `event_threshold` the neighbours alone count."""
+    """The votes of a release; without `threshold` and `least_cosine` their defaults."""
     configuration = release.manifest.configuration
-    names = ("words_share", "threshold", "event_threshold")
-    further = {name: configuration[name] for name in names if name in configuration}
+    further = {name: configuration[name] for name in ("threshold", "least_cosine") if name in configuration}
     return Voting(configuration["k_words"], configuration["k_pairs"], **further)

@@ -2,7 +2,8 @@
 (Theodoropoulos et al. 2021, Eq. 6).
 
 Three things are not the paper's: sentences without an adverse event (their drugs are left out), and with
-`heads` two cross-entropies, over the tags and over whether the sentence reports an event.
+`heads` two cross-entropies, over the tags and over whether the sentence reports an event. They shape the
+encoder; a release tags by its neighbours and holds no head.
 """
 
 from __future__ import annotations

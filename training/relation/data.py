@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,10 +20,16 @@ from models.encoder.model import Encoder
 from models.encoder.word_pieces import WordPieces
 from models.ner.decoding import spans_of, tags_of
 from models.relation.pairs import LABELS
-from models.relation.support_set import Floats, Numbers
+from models.relation.support_set import Floats, NamedPair, Numbers
 from models.text import word_texts, words
 from models.types import ADE, DRUG, Span
-from training.common.corpora import CorpusError, GoldText, hold_out
+from training.common.corpora import (
+    CorpusError,
+    GoldText,
+    hold_out,
+    read_ade_abstracts,
+    read_negative_abstracts,
+)
 from training.common.tagging.word_tags import word_tags
 from training.evaluation.relation import split_negatives, split_texts
 from training.teaching.readers import gold_texts, sample
@@ -63,6 +70,8 @@ class Corpus(NamedTuple):
     """without an event, for training"""
     valid_negatives: list[GoldText]
     """without an event, for validation"""
+    sources: Mapping[str, str] = MappingProxyType({})
+    """of sentence ids: a written sentence itself; where others stand, because they may not be copied"""
 
 
 def read(data: Path, training: Mapping[str, Any]) -> Corpus:
@@ -81,7 +90,17 @@ def read(data: Path, training: Mapping[str, Any]) -> Corpus:
     share = min(0.1, VALID_NEGATIVES / max(1, len(negatives)))
     train_negatives, valid_negatives = hold_out(negatives, share, seed)
     taught = sample(gold_texts("clinical", "train", labels=LABELS), training["teaching"], seed)
-    return Corpus(rest[:last] + taught[:last], valid[:last], train_negatives[:last], valid_negatives[:last])
+    sources = {t.id: " ".join(t.text.split()) for t in taught} | _abstracts(data / "ade")
+    lists = rest[:last] + taught[:last], valid[:last], train_negatives[:last], valid_negatives[:last]
+    return Corpus(*lists, sources)
+
+
+def _abstracts(ade: Path) -> dict[str, str]:
+    """Sentence id to its abstract, with and without an event."""
+    negatives = ade / "negatives.txt"
+    without = read_negative_abstracts(negatives) if negatives.exists() else []
+    numbers = read_ade_abstracts(ade) | {f"neg-{i}": number for i, number in enumerate(without)}
+    return {id_: f"PubMed {number}" for id_, number in numbers.items()}
 
 
 def has_effect(text: GoldText) -> bool:
@@ -178,6 +197,21 @@ def pair_places(data: Sequence[Example]) -> tuple[Numbers, NDArray[np.bool_]]:
     ]
     rows, kinds = zip(*both, strict=True) if both else ([_pair_rows(set())], [np.zeros(0, bool)])
     return np.concatenate(rows), np.concatenate(kinds)
+
+
+def named_pairs(data: Sequence[Example], sources: Mapping[str, str]) -> list[NamedPair]:
+    """The pairs of `pair_places` in words: whole gold mentions, of others their last words."""
+    found = []
+    for e in data:
+        text, spans = e.gold.text, words(e.gold.text)
+        names = {(m.label, _last_word(spans, m.end)): text[m.start : m.end] for m in e.gold.mentions}
+        for pair in (*e.pairs.tolist(), *e.unrelated.tolist()):
+            drug, effect = (
+                " ".join(names.get((label, word), text[spans[word].start : spans[word].end]).split())
+                for label, word in zip(LABELS, pair, strict=True)
+            )
+            found.append(NamedPair(e.gold.id, drug, effect, sources.get(e.gold.id, "")))
+    return found
 
 
 def joined(vectors: Floats, rows: Numbers) -> Floats:

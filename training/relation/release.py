@@ -21,11 +21,9 @@ from models.encoder.layers import over
 from models.encoder.model import Encoder
 from models.encoder.weights import ADAPTER
 from models.relation.model import RelationModel
-from models.relation.sentence_head import SENTENCE_HEAD, SentenceHead
 from models.relation.spaces import UPPER_ADAPTER, EmbeddingSpaces
-from models.relation.support_set import HEAD, TokenHead
+from models.relation.support_set import SupportSet
 from models.releases.manifest import Release, ReleaseError, TrainingData
-from models.text import word_texts
 from training.common import adapter
 from training.common.build import build_release
 from training.common.corpora import ADE_NEGATIVES, ade_corpus
@@ -87,8 +85,8 @@ class Run:
         train += found_pairs(parts, self.corpus.negatives)
         if self.settings.objective != "clner":
             parts = replace(parts, spaces=self._spaces_above(parts, train, valid))
-        parts = with_pairs(parts, train, valid)
-        self._write(parts, train)
+        parts = with_pairs(parts, train, valid, self.corpus.sources)
+        self._write(parts)
         return parts
 
     def _encoder(self, file: str = ADAPTER) -> Encoder:
@@ -101,21 +99,15 @@ class Run:
         """CLNER, that of the release to begin with, or the neighbours in the space of the base."""
         if self.place.start is not None:
             model = RelationModel.load(self.place.start, device=str(self.place.device))
-            return Parts(model.spaces, model.support, model.voting, model.sentence_head)
-        dense, head, event = torch.eye(self._encoder().dimension), None, None
+            return Parts(model.spaces, model.support, model.voting)
+        dense = torch.eye(self._encoder().dimension)
         if self.settings.objective == "clner":
             space = EntitySpace(self.settings, self.corpus, self.place.device)
             self._fit(space)
             save_file(space.adapter(), self.folder / ADAPTER)
             dense = space.dense.weight.detach().T.cpu()
-            if space.heads is not None:
-                linear, event = space.heads
-                for part in (linear, event):
-                    part.cpu().half().float()
-                head = TokenHead(*(t.detach().numpy() for t in (linear.weight, linear.bias)))
         spaces = EmbeddingSpaces(self._encoder(), np.ascontiguousarray(dense.numpy()))
-        sentence_head = SentenceHead(event) if event is not None else None
-        return with_words(spaces, self.corpus, self.settings.seed, head, sentence_head)
+        return with_words(spaces, self.corpus, self.settings.seed, joint=self.settings.heads)
 
     def _spaces_above(self, parts: Parts, train: list[Example], valid: ValidationPairs) -> EmbeddingSpaces:
         """The spaces with the upper layers of CLDR or CLGS, as they are stored."""
@@ -140,17 +132,9 @@ class Run:
         loop.run()
         self.seconds += loop.seconds
 
-    def _write(self, parts: Parts, train: list[Example]) -> None:
+    def _write(self, parts: Parts) -> None:
         save_file(tensors_of(parts), self.folder / "support.safetensors")
-        if parts.event is not None:
-            head = {name: tensor.half() for name, tensor in parts.event.head.state_dict().items()}
-            save_file(head, self.folder / SENTENCE_HEAD)
-        lines = ["sentence\tdrug\teffect\trelated\n"]
-        for e in train:
-            texts = word_texts(e.gold.text)
-            for rows, related in ((e.pairs, 1), (e.unrelated, 0)):
-                lines += [f"{e.gold.id}\t{texts[d]}\t{texts[f]}\t{related}\n" for d, f in rows]
-        (self.folder / "pairs.tsv").write_text("".join(lines), encoding="utf-8")
+        (self.folder / "pairs.tsv").write_text(pairs_table(parts.support), encoding="utf-8")
 
     def configuration(self, parts: Parts) -> dict[str, Any]:
         """Of the release; `before` are the settings of the run that made what this one began with."""
@@ -220,6 +204,14 @@ def _sources(settings: Settings, corpus: Corpus) -> list[TrainingData]:
     return [ade_corpus(settings.split), *negatives, *teaching_sources(corpus.train)]
 
 
+def pairs_table(support: SupportSet) -> str:
+    """The table of a release's training pairs in words."""
+    lines = ["sentence\tdrug\teffect\trelated\tsource\n"]
+    for pair, related in zip(support.named, support.related.tolist(), strict=True):
+        lines.append(f"{pair.sentence}\t{pair.drug}\t{pair.effect}\t{int(related)}\t{pair.source}\n")
+    return "".join(lines)
+
+
 def tensors_of(parts: Parts) -> dict[str, Tensor]:
     """The tensors of a release's support file."""
     support = parts.support
@@ -229,8 +221,6 @@ def tensors_of(parts: Parts) -> dict[str, Tensor]:
         "words": support.words,
         "pairs": support.pairs,
     }
-    if support.head is not None:
-        halves |= dict(zip(HEAD, (support.head.weight, support.head.bias), strict=True))
     tensors = {name: torch.from_numpy(array).half() for name, array in halves.items()}
     for name, numbers in (("tags", support.tags), ("related", support.related)):
         tensors[name] = torch.from_numpy(numbers).to(torch.uint8)

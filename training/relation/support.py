@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -21,9 +21,8 @@ from rich.console import Console
 
 from models.encoder.faiss_index import unit
 from models.relation.pairs import LABELS
-from models.relation.sentence_head import SentenceHead
 from models.relation.spaces import EmbeddingSpaces, EncodedSentence
-from models.relation.support_set import Floats, Numbers, SupportSet, TokenHead, decode_tags, votes
+from models.relation.support_set import Floats, Numbers, SupportSet, decode_tags, votes
 from models.relation.voting import Voting
 from models.text import word_texts
 from training.common.corpora import GoldText
@@ -42,6 +41,7 @@ from training.relation.data import (
     joined,
     known_drugs,
     mentions_of,
+    named_pairs,
     pair_places,
     paired,
 )
@@ -58,11 +58,9 @@ NEGATIVES = 1000
 OUTSIDE, WORDS = 12_000, 8_000
 #: What is tried; among equals the first is used, for neighbours the paper's number. Of pairs at least its
 #: five, which a relation names as its reasons and whose share is its score.
-K_WORDS, K_PAIRS = (7, 3, 5, 9, 11, 15), (5, 7, 9, 11)
-#: Of the neighbours' votes beside the token head (kNN-NER, Wang et al. 2022).
-SHARES = (1.0, 0.9, 0.75, 0.6, 0.5, 0.4, 0.25, 0.0)
-#: Probabilities of an event from which the pairs of a sentence may be related.
-THRESHOLDS = (0.99, 0.98, 0.97, 0.96, *(round(0.05 * i, 2) for i in range(19, -1, -1)))
+K_WORDS, K_PAIRS = (7, 3, 5, 9, 11, 15, 31), (5, 7, 9, 11)
+#: How similar a neighbour of a pair must be to vote for a relation.
+COSINES = (0.0, 0.7, 0.75, *(round(0.01 * i, 2) for i in range(78, 93, 2)))
 
 
 class ValidationPairs(NamedTuple):
@@ -114,7 +112,6 @@ class Parts:
     spaces: EmbeddingSpaces
     support: SupportSet
     voting: Voting
-    event: SentenceHead | None
 
 
 def best(name: str, options: Sequence[T], score: Callable[[T], float]) -> T:
@@ -190,11 +187,9 @@ def transitions_of(data: Sequence[Example]) -> Floats:
     return tag_transitions(pairs[:, (pairs != UNKNOWN).all(0)], TAGS)
 
 
-def with_words(
-    spaces: EmbeddingSpaces, corpus: Corpus, seed: int, head: TokenHead | None, event: SentenceHead | None
-) -> Parts:
-    """The parts of a model that tags but relates nothing yet. `spaces`: as trained; without a `head` each
-    word is tagged by itself, as in the paper.
+def with_words(spaces: EmbeddingSpaces, corpus: Corpus, seed: int, *, joint: bool) -> Parts:
+    """The parts of a model that tags but relates nothing yet. `spaces`: as trained; unless `joint`, each word
+    is tagged by itself, as in the paper.
     """
     encoder, dense = spaces.encoder, spaces.projection
     plain = random.Random(seed).sample(corpus.negatives, min(NEGATIVES, len(corpus.negatives)))
@@ -207,30 +202,25 @@ def with_words(
     x, rng = unit(x @ projection), np.random.default_rng(seed)
     rows = balanced(x, y, OUTSIDE, rng)
     rows = rows[condensed(x[rows], y[rows], WORDS, K_WORDS[0], rng)]
-    transitions = transitions_of([e for e in data if e.gold.mentions]) if head else None
+    transitions = transitions_of([e for e in data if e.gold.mentions]) if joint else None
     none = np.zeros((0, 2), np.float32)
-    support = SupportSet(x[rows], y[rows], none, np.zeros(0, bool), [], transitions, head)
-    parts = Parts(EmbeddingSpaces(encoder, projection), support, Voting(K_WORDS[0], K_PAIRS[0]), event)
+    support = SupportSet(x[rows], y[rows], none, np.zeros(0, bool), [], transitions)
+    parts = Parts(EmbeddingSpaces(encoder, projection), support, Voting(K_WORDS[0], K_PAIRS[0]))
     valid = examples(corpus.valid, encoder)
     hidden = word_vectors(spaces, valid)
 
-    def score(name: str, value: Any) -> float:
-        tried = replace(parts, voting=replace(parts.voting, **{name: value}))
+    def score(k: int) -> float:
+        tried = replace(parts, voting=replace(parts.voting, k_words=k))
         return mention_f1(tagged(tried, hidden, valid), valid)
 
-    k = best("neighbours of a word", K_WORDS, partial(score, "k_words"))
-    parts = replace(parts, voting=replace(parts.voting, k_words=k))
-    share = best("share of the votes", SHARES, partial(score, "words_share")) if head else 1.0
-    return replace(parts, voting=replace(parts.voting, words_share=share))
+    k = best("neighbours of a word", K_WORDS, score)
+    return replace(parts, voting=replace(parts.voting, k_words=k))
 
 
 def tagged(parts: Parts, hidden: Floats, data: Sequence[Example]) -> Numbers:
     """(words,): the tags that a release gives the words of sentences, from `word_vectors` (words, d)."""
-    support, share = parts.support, parts.voting.words_share
-    queries = unit(hidden) @ parts.spaces.projection
+    support, queries = parts.support, unit(hidden) @ parts.spaces.projection
     shares = voted(support.words, support.tags, queries, parts.voting.k_words)
-    if support.head is not None and share < 1:
-        shares = (share * shares + (1 - share) * support.head.probabilities(hidden)).astype(np.float32)
     return decode_tags(shares, [len(e.tags) for e in data], support.transitions)
 
 
@@ -250,8 +240,12 @@ def validation_pairs(parts: Parts, corpus: Corpus) -> ValidationPairs:
     return ValidationPairs(found, sum(len(t.relations) for t in corpus.valid), weight)
 
 
-def with_pairs(parts: Parts, train: Sequence[Example], valid: ValidationPairs) -> Parts:
-    """The parts with the pairs of `train`, and with the numbers that are best on those of `valid`."""
+def with_pairs(
+    parts: Parts, train: Sequence[Example], valid: ValidationPairs, sources: Mapping[str, str]
+) -> Parts:
+    """The parts with the pairs of `train`, and with the numbers that are best on those of `valid`; `sources`
+    are those of a Corpus.
+    """
     whole = np.eye(parts.spaces.encoder.dimension, dtype=np.float32)
     spaces = copy.copy(parts.spaces)
     spaces.pair_projection = whole
@@ -261,31 +255,20 @@ def with_pairs(parts: Parts, train: Sequence[Example], valid: ValidationPairs) -
     spaces.pair_projection = pair_projection(x, rows[related])
     pairs = joined(unit(x @ spaces.pair_projection), rows)
     queries = joined(unit(queries @ spaces.pair_projection), asked)
-    near = related[nearest(queries, pairs, max(K_PAIRS))]
-    events, voting = _event_probabilities(parts, valid.examples), parts.voting
+    near, voting = nearest(queries, pairs, max(K_PAIRS)), parts.voting
+    cosines = np.einsum("qd,qkd->qk", unit(queries), unit(pairs)[near])
 
-    def score(k: int, threshold: float) -> float:
-        found = (near[:, :k].mean(1) > voting.threshold) & (events > threshold)
-        return pair_scores(found, valid)["corpus F1"]
+    def score(k: int, least: float) -> float:
+        counted = related[near[:, :k]] & (cosines[:, :k] >= least)
+        return pair_scores(counted.mean(1) > voting.threshold, valid)["corpus F1"]
 
-    k = best("neighbours of a pair", K_PAIRS, lambda k: score(k, -1))
-    threshold = 0.0 if parts.event is None else best("event", THRESHOLDS, partial(score, k))
-    ids = [e.gold.id for e in train for _ in (*e.pairs, *e.unrelated)]
+    k = best("neighbours of a pair", K_PAIRS, lambda k: score(k, 0.0))
+    least = best("least cosine of a neighbour", COSINES, partial(score, k))
     return Parts(
         spaces,
-        replace(parts.support, pairs=pairs, related=related, pair_ids=ids),
-        replace(voting, k_pairs=k, event_threshold=threshold),
-        parts.event,
+        replace(parts.support, pairs=pairs, related=related, named=named_pairs(train, sources)),
+        replace(voting, k_pairs=k, least_cosine=least),
     )
-
-
-def _event_probabilities(parts: Parts, data: Sequence[Example]) -> Floats:
-    """(pairs,): that the sentence of a pair reports an event; 1 without a head."""
-    counts = [len(e.pairs) + len(e.unrelated) for e in data]
-    if parts.event is None:
-        return np.ones(sum(counts), np.float32)
-    read = parts.spaces.encode([word_texts(e.gold.text) for e in data])
-    return np.repeat(np.array(parts.event.probabilities(read), np.float32), counts)
 
 
 def pair_projection(x: Floats, related: Numbers) -> Floats:

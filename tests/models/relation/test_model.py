@@ -22,8 +22,8 @@ from models.relation import pairs as relation_pairs
 from models.relation.model import RelationModel
 from models.relation.pairs import LABELS
 from models.relation.reading import is_event
-from models.relation.spaces import EmbeddingSpaces, EncodedSentence
-from models.relation.support_set import SupportSet
+from models.relation.spaces import EmbeddingSpaces
+from models.relation.support_set import NamedPair, SupportSet
 from models.relation.voting import Voting
 from models.releases.store import bundled, open_release
 from models.text import word_texts
@@ -54,7 +54,11 @@ def model(mini: Encoder) -> RelationModel:
         tags=np.array([*TAGS_OF_SENTENCE, B_ADE, 0, B_DRUG, 0, B_DRUG, 0, 0, 0, 0]),
         pairs=np.stack([np.concatenate(pair) for pair in pairs]),
         related=np.array([True, True, False]),
-        pair_ids=["ade-1", "ade-2", "ade-1x"],
+        named=[
+            NamedPair("ade-1", "Clozapine", "severe agranulocytosis", SENTENCE),
+            NamedPair("ade-2", "ibuprofen", "Rash"),
+            NamedPair("ade-1x", "aspirin", "severe agranulocytosis"),
+        ],
     )
     return RelationModel(spaces, support, ONE_NEIGHBOUR, lexicon=DrugLexicon({"clozapine": "clozapine"}))
 
@@ -90,7 +94,12 @@ def test_words_and_pairs_are_as_their_nearest_of_training(model: RelationModel) 
     (relation,) = tagged.relations
     assert (relation.head, relation.tail, relation.score) == (0, 1, 1.0)
     (neighbour,) = relation.neighbours
-    assert neighbour.id == "ade-1"
+    assert (neighbour.id, neighbour.drug, neighbour.effect) == (
+        "ade-1",
+        "Clozapine",
+        "severe agranulocytosis",
+    )
+    assert (neighbour.related, neighbour.source) == (True, SENTENCE)
     assert neighbour.distance == pytest.approx(0, abs=1e-3)
 
 
@@ -157,7 +166,7 @@ def test_mentions_are_numbered_across_sentences_and_relations_stay_within_one(mo
     assert is_consistent(text, tagged)
     # Every pair of this support set is related, so that only the sentence boundary prevents a relation.
     own = model.support
-    support = replace(own, pairs=own.pairs[:2], related=own.related[:2], pair_ids=own.pair_ids[:2])
+    support = replace(own, pairs=own.pairs[:2], related=own.related[:2], named=own.named[:2])
     all_related = RelationModel(model.spaces, support, ONE_NEIGHBOUR)
     one, two = all_related.predict([SENTENCE, f"Aspirin for a headache.\n{SENTENCE}"])
     assert [(r.head, r.tail) for r in one.relations] == [(0, 1), (2, 1)]
@@ -222,7 +231,7 @@ def test_of_a_text_with_too_many_pairs_each_drug_keeps_its_nearest_effects(
 ) -> None:
     """A list of drugs and effects without full stops would have as many pairs as the product of both."""
     own = model.support
-    support = replace(own, pairs=own.pairs[:1], related=own.related[:1], pair_ids=own.pair_ids[:1])
+    support = replace(own, pairs=own.pairs[:1], related=own.related[:1], named=own.named[:1])
     related = RelationModel(model.spaces, support, ONE_NEIGHBOUR)
     text = "Clozapine caused fever; later it was ibuprofen and rash"
     names = (("fever", ADE), ("rash", ADE), ("ibuprofen", DRUG), ("Clozapine", DRUG))
@@ -237,7 +246,7 @@ def test_of_a_text_with_too_many_pairs_each_drug_keeps_its_nearest_effects(
 
 def test_a_drug_is_not_related_to_what_it_is_taken_for_unless_the_words_say_so(model: RelationModel) -> None:
     own = model.support
-    support = replace(own, pairs=own.pairs[:1], related=own.related[:1], pair_ids=own.pair_ids[:1])
+    support = replace(own, pairs=own.pairs[:1], related=own.related[:1], named=own.named[:1])
     related = RelationModel(model.spaces, support, ONE_NEIGHBOUR, lexicon=DrugLexicon.load())
     texts = ["Psychosis, Clozaril restarted.", "Clozaril caused psychosis.", "Fever, Clozaril restarted."]
     names = [("Psychosis", "Clozaril"), ("psychosis", "Clozaril"), ("Fever", "Clozaril")]
@@ -283,9 +292,8 @@ def test_upper_layers_that_were_not_trained_change_nothing(
         assert one.relations == other.relations
 
 
-@pytest.mark.parametrize(("event", "n_read"), [(None, 2), (1.0, 2), (0.0, 0)])
-def test_the_relation_space_reads_only_sentences_with_an_event_a_drug_and_an_effect(
-    model_of_two_encoders: RelationModel, event: float | None, n_read: int, monkeypatch: pytest.MonkeyPatch
+def test_the_relation_space_reads_only_sentences_with_a_drug_and_an_effect(
+    model_of_two_encoders: RelationModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = model_of_two_encoders.spaces.pair_encoder
     assert whole is not None
@@ -295,21 +303,19 @@ def test_the_relation_space_reads_only_sentences_with_an_event_a_drug_and_an_eff
         n_sentences.append(len(sentences))
         return original(sentences)
 
-    class Head:
-        def probabilities(self, encoded: list[EncodedSentence]) -> list[float | None]:
-            return [event] * len(encoded)
-
     monkeypatch.setattr(whole, "word_vectors", counting)
-    monkeypatch.setattr(model_of_two_encoders, "sentence_head", None if event is None else Head())
     model_of_two_encoders.predict([SENTENCE, "Aspirin for a headache.", "Rash after ibuprofen."])
-    assert sum(n_sentences) == n_read
+    assert sum(n_sentences) == 2
 
 
 def test_the_relation_space_may_have_another_projection(mini: Encoder, model: RelationModel) -> None:
     narrow = np.eye(mini.dimension, 8, dtype=np.float32)
     spaces = EmbeddingSpaces(mini, model.spaces.projection, pair_projection=narrow)
     support = replace(
-        model.support, pairs=np.ones((1, 16), np.float32), related=np.ones(1, bool), pair_ids=["ade-9"]
+        model.support,
+        pairs=np.ones((1, 16), np.float32),
+        related=np.ones(1, bool),
+        named=[NamedPair("ade-9", "a", "b")],
     )
     (vectors,) = spaces.relation_vectors(spaces.encode([["Clozapine", "rash"]]))
     assert vectors.shape == (2, 8)

@@ -12,7 +12,7 @@ from models.ner.decoding import tags_of
 from models.relation.model import RelationModel
 from models.relation.pairs import LABELS
 from models.relation.spaces import EmbeddingSpaces
-from models.relation.support_set import SupportSet
+from models.relation.support_set import NamedPair, SupportSet
 from models.relation.voting import Voting
 
 TAGS = tags_of(LABELS)
@@ -30,7 +30,8 @@ def model(mini: Encoder) -> RelationModel:
     pairs = np.stack([np.cos(angles), np.sin(angles), 0 * angles, 0 * angles], axis=1).astype(np.float32)
     related = np.array([True, False, True, False, True])
     spaces = EmbeddingSpaces(mini, np.zeros((mini.dimension, 2), np.float32))
-    return RelationModel(spaces, SupportSet(words, tags, pairs, related, list("abcde")), Voting(3, 3))
+    named = [NamedPair(letter, "drug", f"effect {letter}", f"Sentence {letter}.") for letter in "abcde"]
+    return RelationModel(spaces, SupportSet(words, tags, pairs, related, named), Voting(3, 3))
 
 
 def test_a_word_gets_the_most_frequent_tag_of_its_k_nearest_or_of_all(model: RelationModel) -> None:
@@ -55,6 +56,24 @@ def test_a_pair_gets_the_share_of_related_neighbours_and_their_ids(model: Relati
     assert other[0] == pytest.approx(1 / 3)
     assert {n.id for n in other[1]} == {"b", "c", "d"}
     assert model.vote_on_pairs([]) == []
+
+
+def test_a_neighbour_that_is_too_unlike_the_pair_votes_for_no_relation(model: RelationModel) -> None:
+    """Related are those at angles 0, 0.4 and 3; the cosine of 0.4 is 0.92."""
+    pair = [np.array([1, 0, 0, 0], np.float32)]
+    for least, share in ((0.0, 2 / 3), (0.9, 2 / 3), (0.93, 1 / 3), (1.1, 0.0)):
+        narrow = RelationModel(model.spaces, model.support, Voting(3, 3, least_cosine=least))
+        ((found, neighbours),) = narrow.vote_on_pairs(pair)
+        assert found == pytest.approx(share)
+        assert [n.id for n in neighbours] == ["a", "b", "c"]
+
+
+def test_neighbours_say_what_they_are_and_the_nearest_three_where_they_stand(model: RelationModel) -> None:
+    wide = RelationModel(model.spaces, model.support, Voting(3, 5))
+    ((_, neighbours),) = wide.vote_on_pairs([np.array([1, 0, 0, 0], np.float32)])
+    assert [(n.drug, n.effect) for n in neighbours] == [("drug", f"effect {x}") for x in "abcde"]
+    assert [n.related for n in neighbours] == [True, False, True, False, True]
+    assert [n.source for n in neighbours] == ["Sentence a.", "Sentence b.", "Sentence c.", "", ""]
 
 
 def test_neighbours_are_ordered_nearest_first(model: RelationModel) -> None:

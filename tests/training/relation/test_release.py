@@ -18,7 +18,6 @@ from models.drift import REFERENCE
 from models.encoder.weights import ADAPTER
 from models.loading import load
 from models.relation.model import RelationModel
-from models.relation.sentence_head import SENTENCE_HEAD
 from models.relation.spaces import UPPER_ADAPTER
 from models.relation.support_set import votes
 from models.releases.manifest import Release, ReleaseError
@@ -55,28 +54,22 @@ def test_relations_are_learned_over_the_entities_of_the_stage_before(
 ) -> None:
     release = run(corpus, tiny_bert, tmp_path, objective=objective, start=entities)
     files = release.manifest.files
-    assert {ADAPTER, SENTENCE_HEAD} <= entities.manifest.files.keys() < files.keys()
+    assert ADAPTER in entities.manifest.files.keys() < files.keys()
     assert files.keys() - entities.manifest.files.keys() == {UPPER_ADAPTER}
-    assert all(files[name] == entities.manifest.files[name] for name in (ADAPTER, SENTENCE_HEAD))
+    assert files[ADAPTER] == entities.manifest.files[ADAPTER]
     assert all(".layer.1." in name for name in load_file(release.file(UPPER_ADAPTER)))
     configuration = release.manifest.configuration
     assert configuration["training"]["before"] == entities.manifest.configuration["training"]
     model: Any = load(release, dtype="float32").model
     learnt = examples(texts(corpus, tiny_bert).train, model.spaces.encoder)
     assert np.array_equal(model.support.transitions, transitions_of(learnt))
-    assert model.support.head.weight.shape == (len(TAGS), model.encoder.dimension)
-    assert model.voting.words_share == configuration["words_share"]
-    assert model.voting.event_threshold == configuration["event_threshold"]
+    assert model.voting.least_cosine == configuration["least_cosine"]
     assert set(model.support.tags) <= {0, 2, 3, 4, 5}
-    ids = set(model.support.pair_ids)
+    ids = {pair.sentence for pair in model.support.named}
     assert ids <= {f"ade-{i}" for i in range(16)} | {f"neg-{i}" for i in range(10)}
     scores = {s.name: s for s in release.manifest.scores}
     assert scores["re_strict_macro_f1"].records == 4
     assert all(s.baseline is not None for s in scores.values())
-    encoded = model.spaces.encode([["Clozapine", "caused", "agranulocytosis"], []])
-    first, empty = model.sentence_head.probabilities(encoded)
-    assert 0 < first < 1
-    assert empty == 0
 
 
 def test_a_release_relates_what_it_was_trained_on_and_says_why(
@@ -90,7 +83,12 @@ def test_a_release_relates_what_it_was_trained_on_and_says_why(
     }
     (one,) = found.relations
     assert (found.mentions[one.head].label, found.mentions[one.tail].label) == (DRUG, ADE)
-    assert one.neighbours[0].id.startswith("ade-")
+    assert one.neighbours[0].id == gold.id
+    assert one.neighbours[0].related
+    assert {gold.text[m.start : m.end] for m in gold.mentions} == {
+        one.neighbours[0].drug,
+        one.neighbours[0].effect,
+    }
     assert one.neighbours[0].distance == pytest.approx(0, abs=1e-2)
     assert np.all(np.diff([n.distance for n in one.neighbours]) >= 0)
 
@@ -101,11 +99,10 @@ def test_the_papers_setting_leaves_each_word_to_its_neighbours_and_reads_no_nega
     """Relations without entities of a stage before: those are of the base as it is."""
     paper = {"negatives": 0, "heads": False, "average": 0, "objective": "cldr"}
     release = run(corpus, tiny_bert, tmp_path, **paper)
-    assert not {ADAPTER, SENTENCE_HEAD} & release.manifest.files.keys()
+    assert ADAPTER not in release.manifest.files
     model: Any = load(release, dtype="float32").model
-    assert (model.support.transitions, model.support.head, model.sentence_head) == (None, None, None)
-    assert (model.voting.words_share, model.voting.event_threshold) == (1, 0)
-    assert not any(name.startswith("neg-") for name in model.support.pair_ids)
+    assert model.support.transitions is None
+    assert not any(pair.sentence.startswith("neg-") for pair in model.support.named)
     assert (~model.support.related).sum() == 2 * model.support.related.sum()
     assert len(release.manifest.training_data) == 1
 
@@ -131,7 +128,11 @@ def test_a_run_with_the_teaching_corpus_learns_from_its_pairs_and_names_it(
     name = f"teaching corpus of pvstream, {len(taught)} synthetic texts"
     assert release.manifest.training_data[-1].name == name
     model: Any = load(release, dtype="float32").model
-    assert {t.id for t in taught if t.relations} <= set(model.support.pair_ids)
+    written = {p.sentence: p.source for p in model.support.named if p.sentence.startswith("teaching-")}
+    assert {t.id: t.text for t in taught if t.relations}.items() <= written.items()
+    public = [p.source for p in model.support.named if p.sentence not in written]
+    assert public
+    assert all(source.startswith("PubMed ") for source in public)
 
 
 def test_a_release_without_transitions_is_read_one_with_not(entities: Release, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -11,8 +10,8 @@ import pytest
 
 from models.encoder.faiss_index import unit
 from models.encoder.model import Encoder
-from models.relation.spaces import EmbeddingSpaces, EncodedSentence
-from models.relation.support_set import FLOOR, Floats, Numbers, SupportSet, TokenHead, decode_tags
+from models.relation.spaces import EmbeddingSpaces
+from models.relation.support_set import FLOOR, Floats, NamedPair, Numbers, SupportSet, decode_tags
 from models.relation.voting import Voting
 from models.types import ADE, DRUG
 from training.common.corpora import GoldMention, GoldText
@@ -27,7 +26,6 @@ from training.relation.support import (
     fit_projection,
     mention_f1,
     pair_scores,
-    tagged,
     transitions_of,
     voted,
     with_pairs,
@@ -160,34 +158,21 @@ def test_tags_and_pairs_are_scored(wide: Encoder) -> None:
     )
 
 
-def test_tags_are_those_of_the_neighbours_and_of_the_head_by_their_shares(wide: Encoder) -> None:
-    """A support in which every word is outside of mentions, and a head that knows the tags."""
-    (one,) = examples([GOLD], wide)
-    hidden = np.eye(len(one.tags), dtype=np.float32)
-    weight = 10 * np.eye(len(TAGS), dtype=np.float32)[one.tags].T
-    head, none = TokenHead(weight, np.zeros(len(TAGS), np.float32)), np.zeros((0, 2), np.float32)
-    support = SupportSet(hidden, 0 * one.tags, none, np.zeros(0, bool), [], None, head)
-    parts = Parts(EmbeddingSpaces(wide, hidden), support, Voting(1, 1), None)
-    assert not tagged(parts, hidden, [one]).any()
-    assert tagged(replace(parts, voting=Voting(1, 1, 0.25)), hidden, [one]).tolist() == one.tags.tolist()
-
-
-def test_an_event_is_required_where_that_keeps_most_relations_and_fewest_false_ones(wide: Encoder) -> None:
-    """Every pair of both sentences looks alike; the event of the second is unlikely."""
-
-    class Scored:
-        def probabilities(self, encoded: Sequence[EncodedSentence]) -> list[float]:
-            return [0.78 if len(e.vectors) == 9 else 0.63 for e in encoded]
-
+def test_a_neighbour_must_be_so_similar_that_most_relations_and_fewest_false_ones_stay(wide: Encoder) -> None:
+    """The pairs of the second sentence are called related by a neighbour that is unlike them."""
     (gold,), (plain,) = examples([GOLD], wide), examples([NONE], wide)
     alarm = replace(plain, unrelated=np.array([[0, 1]]))
-    spaces, event = EmbeddingSpaces(wide, np.eye(wide.dimension, dtype=np.float32)), Scored()
+    right = replace(gold, unrelated=gold.unrelated[:0])
+    spaces = EmbeddingSpaces(wide, np.eye(wide.dimension, dtype=np.float32))
     none, tags = np.zeros((0, 1), np.float32), np.zeros(0, np.int64)
-    support = SupportSet(none, tags, none, np.zeros(0, bool), [])
-    parts = Parts(spaces, support, Voting(1, 1), event)  # type: ignore[arg-type]
-    own = with_pairs(parts, [gold], ValidationPairs([gold, alarm], 3, 5.0))
-    assert own.voting == Voting(1, 5, event_threshold=0.75)
-    assert own.support.pair_ids == ["ade-1"] * 4
-    assert own.support.pairs.shape == (4, 2 * own.spaces.pair_projection.shape[1])
-    without = with_pairs(replace(parts, event=None), [gold], ValidationPairs([gold, alarm], 3, 5.0))
-    assert without.voting.event_threshold == 0
+    parts = Parts(spaces, SupportSet(none, tags, none, np.zeros(0, bool), []), Voting(1, 1))
+    own = with_pairs(parts, [right], ValidationPairs([right, alarm], 3, 5.0), {"ade-1": TEXT})
+    assert (own.voting.k_words, own.voting.k_pairs) == (1, 5)
+    assert own.voting.least_cosine > 0
+    assert own.support.named == [
+        NamedPair("ade-1", drug, effect, TEXT)
+        for drug, effect in (("Aspirin", "rash"), ("clozapine", "rash"), ("clozapine", "severe nausea"))
+    ]
+    assert own.support.pairs.shape == (3, 2 * own.spaces.pair_projection.shape[1])
+    harmless = with_pairs(parts, [right], ValidationPairs([right], 3, 5.0), {})
+    assert harmless.voting.least_cosine == 0
