@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from models.types import ADE, DRUG, INDICATION, SYMPTOM, WITHDRAWAL
+from models.types import ADE, DRUG, INDICATION, SYMPTOM, WITHDRAWAL, Neighbour
 from streams.records import (
     Announcement,
     CodedEvent,
@@ -32,6 +32,8 @@ STYLES = {
     SYMPTOM: "bold white on magenta",
 }
 _EXPANSION = "underline"
+#: Training pairs that are shown of a relation.
+NEIGHBOURS = 3
 #: Characters that could command the terminal, to what is printed for them: spans keep their places.
 _CONTROLS = {c: "\ufffd" for c in (*range(32), *range(127, 160)) if c not in b"\t\n"} | dict.fromkeys(
     b"\r\v\f", " "
@@ -106,16 +108,27 @@ def highlighted(record: TaggedReport) -> Text:
 
 
 def _relations(record: TaggedReport) -> list[RenderableType]:
-    pairs = [(record.mentions[r.head], record.mentions[r.tail], r.score) for r in record.relations]
-    return [
-        Text.assemble(
-            plain_text(d.generic or d.text, "cyan"),
-            " -> ",
-            plain_text(e.text, "red"),
-            (f"  {score:.2f}", "dim"),
-        )
-        for d, e, score in pairs
-    ]
+    """Each relation with its score, and the training pairs that are nearest to it."""
+    lines: list[RenderableType] = []
+    for relation in record.relations:
+        drug, effect = record.mentions[relation.head], record.mentions[relation.tail]
+        lines.append(_pair(drug.generic or drug.text, effect.text, relation.score))
+        lines += [Padding.indent(_neighbour(near), 4) for near in relation.neighbours[:NEIGHBOURS]]
+    return lines
+
+
+def _pair(drug: str, effect: str, score: float) -> Text:
+    return Text.assemble(
+        plain_text(drug, "cyan"), " -> ", plain_text(effect, "red"), (f"  {score:.2f}", "dim")
+    )
+
+
+def _neighbour(near: Neighbour) -> Text:
+    """A training pair with its similarity, and where it stands."""
+    said = (
+        f"{near.drug} -> {near.effect}{', unrelated' if near.related is False else ''}, " if near.drug else ""
+    )
+    return plain_text(f"{1 - near.distance:.2f} {said}{near.id}: {near.source}".rstrip(": "), "dim")
 
 
 def _expansions(record: ExpandedReport) -> list[RenderableType]:

@@ -19,6 +19,8 @@ from streams.store.tables import REPORTS, SUMMARIES, Table
 Row = dict[str, Any]
 #: In the column `review` of an event that a reviewer found to be none.
 REJECTED = "reject"
+#: Of the training pairs that a relation has as its reasons.
+SHOWN_NEIGHBOURS = 3
 #: Columns of `reports` and `summaries` that `revision_from` reads, in its order.
 REVISION = (
     "origin_topic", "origin_partition", "origin_offset", "generations", "received_at", "releases", "deleted",
@@ -161,11 +163,19 @@ def pairs_of(report: Row, events: Sequence[Row]) -> list[Row]:
 
 
 def _mentions(record: Report) -> str | None:
-    """The mentions without their words, which are in the text if that is kept."""
+    """The mentions without their words, which are in the text if that is kept; an effect with the `reasons`
+    of its relations.
+    """
     if not isinstance(record, CodedReport):
         return None
     names = ("start", "end", "label", "score", "generic", "status", "status_score", "kind", "members")
-    return _json([{name: getattr(m, name) for name in names} for m in record.mentions])
+    mentions = [{name: getattr(m, name) for name in names} for m in record.mentions]
+    for relation in record.relations:
+        drug = record.mentions[relation.head]
+        reason = {"drug": _text(drug.generic or drug.text), "score": relation.score}
+        nearest = relation.neighbours[:SHOWN_NEIGHBOURS]
+        mentions[relation.tail].setdefault("reasons", []).append(reason | {"neighbours": nearest})
+    return _json(mentions)
 
 
 def _json(value: Any) -> str:

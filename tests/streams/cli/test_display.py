@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from models.types import ADE, Candidate, Mention, ShortQuestion
+from models.types import ADE, DRUG, Candidate, Mention, Neighbour, Relation, ShortQuestion
 from streams.cli.display import highlighted, render
 from streams.records import (
     CodedEvent,
@@ -55,6 +55,25 @@ def test_questions_unread_posts_and_positions_are_shown_in_one_line() -> None:
     assert "not read: language es" in line and "no adverse event" not in line
     cursor = Cursor(source="rss/01", position={"etag": "a"}, written_at=datetime(2026, 3, 4, tzinfo=UTC))
     assert printed("cursors", cursor) == 'cursors rss/01 {"etag":"a"}, 2026-03-04 00:00:00\n'
+
+
+def test_a_relation_is_shown_with_the_three_training_pairs_that_are_nearest_to_it() -> None:
+    near = (
+        Neighbour("ade-1", 0.01, "methimazole", "agranulocytosis", True, "PubMed 12"),
+        Neighbour("teaching-1", 0.02, "aspirin", "rash", False, "No rash\x1b[2J on aspirin."),
+        Neighbour("ade-17", 0.12),
+        Neighbour("ade-18", 0.13),
+    )
+    mentions = (Mention(0, 9, "Clozapine", DRUG, 1.0, "clozapine"), Mention(14, 18, "rash", ADE, 1.0))
+    record = CodedReport(
+        id="r", text="Clozapine and rash", mentions=mentions, relations=(Relation(0, 1, 0.67, near),)
+    )
+    assert [line.strip() for line in printed("events", record).splitlines()[2:6]] == [
+        "clozapine -> rash  0.67",
+        "0.99 methimazole -> agranulocytosis, ade-1: PubMed 12",
+        "0.98 aspirin -> rash, unrelated, teaching-1: No rash\ufffd[2J on aspirin.",
+        "0.88 ade-17",
+    ]
 
 
 def test_nothing_in_a_text_commands_the_terminal_and_mentions_keep_their_places() -> None:

@@ -6,7 +6,9 @@ import asyncio
 import csv
 import re
 import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from aiokafka import AIOKafkaProducer
 from pydantic import SecretStr
 
+from models.types import Mention, Neighbour, Relation
 from streams.codec import encode
 from streams.order import Revision
 from streams.records import CodedReport, WatchState
@@ -85,6 +88,29 @@ async def test_a_report_has_its_candidates_status_and_origin(stored: Page) -> No
         for expected in ("0.870", "Feeling sick", "probability 0.87", "posts/0@3", "ner 000000000000"):
             assert expected in html
         assert '<mark class="ade">felt sick</mark><small class="note">Nausea</small>' in html
+
+
+async def test_an_event_shows_the_training_pairs_by_which_it_is_related_to_a_drug(stored: Page) -> None:
+    near = [
+        Neighbour("ade-1", 0.02, "methimazole", HOSTILE, True, "PubMed 12"),
+        Neighbour("ade-2", 0.1, "aspirin", "rash", False),
+        Neighbour("ade-3", 0.2),
+        Neighbour("ade-4", 0.3, "fourth", "fourth", True),
+    ]
+    told = report(
+        "n1", 91, replace(event("clozapine"), mention=1), text="CLZ: nausea.",
+        mentions=(Mention(0, 3, "CLZ", "DRUG", 1.0, "clozapine"), Mention(5, 11, "nausea", "ADE", 1.0)),
+        relations=(Relation(0, 1, 2 / 3, tuple(near)),),
+    )  # fmt: skip
+    fill(Path(stored.settings.database), [told])
+    async with stored.served() as browser:
+        html = await (await browser().get("/report?id=n1")).text()
+    (reason,) = re.findall(r"<p>(Related to .*?)</ul>", html, re.DOTALL)
+    shown = " ".join(re.sub(r"<(?!script)[^>]*>", " ", unescape(reason)).split())
+    assert shown.startswith("Related to clozapine by 67 % of the most similar training pairs: methimazole →")
+    assert "similarity 0.98 ade-1: PubMed 12 aspirin → rash, unrelated, similarity 0.90 ade-2" in shown
+    assert shown.endswith("similarity 0.80 ade-3")
+    assert "<script" not in reason
 
 
 async def test_texts_can_be_switched_off(stored: Page) -> None:
