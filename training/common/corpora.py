@@ -73,6 +73,8 @@ class GoldCoding:
     sentence: str
     drug: str
     terms: tuple[str, ...]
+    start: int | None = None
+    """of the mention in the sentence; None: where its words first occur"""
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, str]]:

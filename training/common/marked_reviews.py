@@ -80,7 +80,7 @@ def read_marked(part: Part, data: Path, folder: Path = FOLDER) -> list[MarkedRev
     `data` has the corpus at REVIEWS. Raises CorpusError, with the line, for marks that do not fit it: an
     unknown review, another text, a span outside of it, an overlap or an unknown label.
     """
-    corpus, path = _corpus(data / REVIEWS), folder / f"{part}.jsonl"
+    corpus, path = reviews_by_id(data / REVIEWS), folder / f"{part}.jsonl"
     reviews, seen = [], set()
     for number, line in json_lines(path):
         try:
@@ -98,7 +98,8 @@ def _reason(error: Exception) -> str:
     return f"no {error}" if isinstance(error, KeyError) else str(error)
 
 
-def _corpus(path: Path) -> dict[str, dict[str, Any]]:
+def reviews_by_id(path: Path) -> dict[str, dict[str, Any]]:
+    """The reviews of the corpus as they are. Raises CorpusError."""
     with in_form(path):
         return {str(row["id"]): row for _, line in json_lines(path) for row in [json.loads(line)]}
 

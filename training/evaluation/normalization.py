@@ -13,6 +13,7 @@ import numpy as np
 from models.scores import Counts, Measure, ratio
 from models.terminology import Term
 from models.types import Coding, Query
+from training.common.codings.ambiguous import read_ambiguous
 from training.common.codings.split import heldout_split, pts_by_term, query, right_terms, split_groups
 from training.common.corpora import GoldCoding, read_psytar_codes
 from training.evaluation.coding import end_to_end, removed_terms
@@ -21,7 +22,9 @@ from training.evaluation.coding.removed_terms import REMOVED_TERMS
 from training.evaluation.measures import accuracy_at
 from training.evaluation.result import Part, Result
 
-SPLITS = ("heldout", "all", END_TO_END, REMOVED_TERMS)
+#: Parts of the mentions whose words alone have several codes; the second is looked at once, after a decision.
+AMBIGUOUS = {"ambiguous": "development", "ambiguous_test": "test"}
+SPLITS = ("heldout", "all", END_TO_END, REMOVED_TERMS, *AMBIGUOUS)
 PRIMARY = "acc@1"
 #: Columns: a gold preferred term is the best, is among the 5 and the 10 best; the terminology knows a gold
 #: term; the mention is a right term literally; the weight of the context, and whether there was any; of the
@@ -57,6 +60,9 @@ def read(data: Path, split: str, limit: int) -> Corpus | removed_terms.Removed:
     if split == END_TO_END:
         records: Sequence[Any] = end_to_end.read(data, parts.test)
         name = end_to_end.DATA
+    elif split in AMBIGUOUS:
+        records = read_ambiguous(AMBIGUOUS[split], data)
+        name = "PsyTAR's posts and Druglib's reviews, mentions whose words alone have several codes"
     elif split == "heldout":
         records = parts.test
         name = "PsyTAR, mentions of the held-out drugs and preferred terms"

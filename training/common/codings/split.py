@@ -106,6 +106,8 @@ def extended(split: Split, more: Sequence[GoldCoding], by_term: Mapping[str, set
 @cache
 def query(gold: GoldCoding) -> Query:
     """The mention in its sentence, or alone where the sentence does not contain it literally."""
+    if gold.start is not None:
+        return Query(gold.sentence, gold.start, gold.start + len(gold.mention), gold.mention)
     mention = gold.mention.strip()
     written = r"\s+".join(map(re.escape, mention.split()))
     for pattern in (rf"(?<!\w){written}(?!\w)", written):
