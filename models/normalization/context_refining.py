@@ -131,9 +131,13 @@ class Refiner:
     query are equal to 1e-5, and in all bits where the processor allows it (see models/encoder/model.py).
     """
 
-    def __init__(self, isolated: Encoder, context: Encoder, refining: DynamicContextRefining) -> None:
+    def __init__(
+        self, isolated: Encoder, context: Encoder, refining: DynamicContextRefining, words: int = 0
+    ) -> None:
+        """Only mentions of at most `words` words are read in their sentence; 0: all."""
         self.isolated = isolated
         self.context = context
+        self.words = words
         self.refining = refining.eval()
 
     def embed(self, queries: Sequence[Query]) -> tuple[Tensor, list[float | None]]:
@@ -142,7 +146,9 @@ class Refiner:
         """
         refined = self.isolated.mean_pooled([q.surface for q in queries]).clone()
         weights: list[float | None] = [None] * len(queries)
-        sequences = {i: s for i, s in enumerate(marked_sentences(self.context, queries)) if s is not None}
+        read = [i for i, q in enumerate(queries) if not self.words or len(q.surface.split()) <= self.words]
+        marked = marked_sentences(self.context, [queries[i] for i in read])
+        sequences = {i: s for i, s in zip(read, marked, strict=True) if s is not None}
         if not sequences:
             return refined, weights
         places = list(sequences)
@@ -202,4 +208,5 @@ def load_refiner(release: Release, device: str, dtype: torch.dtype) -> Refiner:
         isolated,
         context_encoder(context, stored["tokens"], settings["window"]),
         refining_of(stored, isolated.dimension),
+        settings.get("context_words", 0),
     )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -114,6 +115,25 @@ def taught_phrases(terms: Sequence[Term], golds: Sequence[GoldCoding] = ()) -> l
     pairs = {(g.mention.lower(), pt) for g in taught for pt in g.terms if pt in pts}
     pairs |= {(g.mention.lower(), pt) for g in golds for pt in right_terms(g, by_term)}
     return [Phrase(*pair) for pair in sorted(pairs)]
+
+
+def marks_in_context(limit: int = 0) -> list[GoldCoding]:
+    """The teaching corpus' coded marks that are not held out, in their texts; at most `limit`, 0: all."""
+    return [g for kind in MARKED for g in codings(kind, "train")][: limit or None]
+
+
+def shortened(gold: GoldCoding, rng: random.Random) -> GoldCoding:
+    """The same code for the first or the last words of the mention alone, so that the others are context; the
+    mention itself where it is one word.
+    """
+    asked = query(gold)
+    words = list(re.finditer(r"\S+", asked.surface))
+    if len(words) < 2:  # noqa: PLR2004
+        return gold
+    cut = rng.randrange(1, len(words))
+    kept = words[:cut] if rng.random() < 1 / 2 else words[cut:]
+    start, end = kept[0].start(), kept[-1].end()
+    return replace(gold, mention=asked.surface[start:end], sentence=asked.text, start=asked.start + start)
 
 
 def misspelled(text: str, rng: random.Random) -> str:

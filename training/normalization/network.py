@@ -27,7 +27,7 @@ from models.terminology import Term
 from training.common.adapter import in_8_bits, quantized, trainable, trained_state
 from training.common.precision import mixed
 from training.normalization.data import Example
-from training.normalization.settings import Settings
+from training.normalization.settings import CONTEXT_WORDS, Settings
 
 #: Pieces of a term or a mention.
 MAX_PIECES = 64
@@ -41,10 +41,11 @@ class RefiningNetwork:
     def __init__(
         self, isolated: Encoder, terms: Sequence[Term], settings: Settings, device: torch.device
     ) -> None:
-        """S_isolated must be on the device."""
+        """S_isolated must be on the device. S_context begins as it, or as another base."""
         self.isolated, self.terms, self.device = isolated, list(terms), device
         self._settings = settings
-        own = copied(Encoder.load(settings.base_of_context, max_pieces=MAX_PIECES))
+        other = settings.context_base
+        own = copied(Encoder.load(other, max_pieces=MAX_PIECES) if other else isolated)
         self.context = trainable(context_encoder(own, None, settings.window), 0)
         extended_embedding(self.context).rows.requires_grad_(True)
         self.refining = DynamicContextRefining(isolated.dimension)
@@ -58,7 +59,8 @@ class RefiningNetwork:
 
     def model(self) -> NormalizationModel:
         """The network as it is served, without NIL; the matrices are on the CPU."""
-        refiner = Refiner(self.isolated, self.context, copy.deepcopy(self.refining).cpu())
+        words = CONTEXT_WORDS if self._settings.search == "phrases" else 0
+        refiner = Refiner(self.isolated, self.context, copy.deepcopy(self.refining).cpu(), words)
         return NormalizationModel(
             self.isolated, self.terms, self.vectors, k=CANDIDATES, nil_below=0.0, refiner=refiner
         )

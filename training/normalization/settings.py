@@ -12,6 +12,9 @@ from training.common.precision import Precision
 #: The terminology that comes with the package.
 BUNDLED = "bundled"
 
+#: A release that searches phrases reads mentions of so many words at most in their sentence.
+CONTEXT_WORDS = 1
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -26,7 +29,7 @@ class Settings:
     epochs: Annotated[int, Field(ge=0)] = 2
     lr: Annotated[float, Field(gt=0)] = 1.5e-4
     batch: Annotated[int, Field(ge=1)] = 192
-    window: Annotated[int, Field(ge=5)] = 16
+    window: Annotated[int, Field(ge=5)] = 64
     search: Literal["phrases", "paper"] = "phrases"
     terms: str = BUNDLED
     limit: Annotated[int, Field(ge=0)] = 0

@@ -21,15 +21,16 @@ from models.releases.manifest import Release, TrainingData
 from models.releases.store import open_release
 from models.terminology import Term
 from training.common.checkpoint import digest_of
+from training.common.codings.ambiguous import unjudged
 from training.common.codings.split import Split
 from training.common.loop import TrainingLoop
 from training.common.program import check_base
-from training.normalization.data import read, taught_phrases, terms_of
+from training.normalization.data import marks_in_context, read, taught_phrases, terms_of
 from training.normalization.isolated import PhraseTrainee
 from training.normalization.network import CANDIDATES, MAX_PIECES, as_stored, isolated_encoder
 from training.normalization.phrases import mention_phrases, written_phrases
 from training.normalization.release import SEARCH, Parts, build, refreshed
-from training.normalization.settings import Settings
+from training.normalization.settings import CONTEXT_WORDS, Settings
 from training.normalization.train import RefiningTrainee
 from training.recipes.stages import Place, Task
 from training.teaching.readers import teaching_source
@@ -56,18 +57,21 @@ def train(settings: Settings, place: Place) -> Release:
     split = read(place.data, reviewed_codings(marked), settings.limit)
     terms = terms_of(settings)
     start = place.start or (open_release(Path(settings.start)) if settings.start else None)
+    sources = [PSYTAR, *([reviewed_source(len(marked))] if marked else [])]
     isolated, changes, seconds = _isolated(settings, terms, split, place, start)
     trained = {ADAPTER: changes} if changes else {}
     if settings.trained == "context":
-        trainee = RefiningTrainee(settings, isolated, terms, split, place.device)
-        seconds = _run(trainee, settings, [*terms, *split.train, *split.valid], place, start)
+        written = marks_in_context(settings.limit)
+        inside = split._replace(train=[*unjudged(split.train, place.data), *written])
+        trainee = RefiningTrainee(settings, isolated, terms, inside, place.device)
+        seconds = _run(trainee, settings, [*terms, *inside.train, *split.valid], place, start)
+        sources.append(teaching_source(len(written)))
         trained = trainee.network.files() | ({ISOLATED: changes} if changes else {})
     vectors = isolated.embed([t.llt for t in terms])
     phrases, taught = None, None
     if settings.search == "phrases":
         phrases = mention_phrases(isolated, terms, split.train)
         taught = written_phrases(isolated, terms, vectors)
-    sources = [PSYTAR, *([reviewed_source(len(marked))] if marked else [])]
     if settings.trained == "isolated" and settings.epochs:
         sources.append(teaching_source(len(taught_phrases(terms)[: settings.limit or None])))
     return build(
@@ -123,6 +127,8 @@ def _configuration(settings: Settings, terms: Sequence[Term], start: Release | N
         "window": settings.window,
         "training": asdict(settings) | names,
     }
+    if settings.trained == "context" and settings.search == "phrases":
+        stated["context_words"] = CONTEXT_WORDS
     base = settings.base_of_context
     if settings.trained == "context" and base != settings.base:
         stated |= {"context_base": base, "context_base_sha256": base_digest(base)}

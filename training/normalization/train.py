@@ -20,7 +20,7 @@ from training.common.batching import length_batches
 from training.common.codings.split import Split, pts_by_term, query, right_terms
 from training.common.corpora import GoldCoding
 from training.common.loop import Trainee, steps_of
-from training.normalization.data import Example, examples, negative
+from training.normalization.data import Example, examples, negative, shortened
 from training.normalization.network import RefiningNetwork, cosine_embedding
 from training.normalization.settings import Settings
 
@@ -33,7 +33,7 @@ Pair = tuple[Example, int]
 
 
 class RefiningTrainee(Trainee):
-    """A network trained on the mentions of a split's training part."""
+    """A network trained on the mentions of a split's training part, each whole or shortened in an epoch."""
 
     def __init__(
         self,
@@ -48,12 +48,14 @@ class RefiningTrainee(Trainee):
         self.settings, self.device, self.epochs = settings, torch.device(device), settings.epochs
         self.network = RefiningNetwork(isolated, terms, settings, self.device)
         self.validation = split.valid
-        data = examples(split.train, terms, self.network.context)
+        rng = random.Random(settings.seed)
+        whole = examples(split.train, terms, self.network.context)
+        short = examples([shortened(g, rng) for g in split.train], terms, self.network.context)
         # A mention without context has nothing to train, as S_isolated is frozen.
-        self.data = [e for e in data if e.pieces is not None]
+        self.data = [pair for pair in zip(whole, short, strict=True) if pair[0].pieces is not None]
         if not self.data:
             raise UserError("no training mention has both a sentence and a term that the terminology knows")
-        if any(len({*e.right_rows}) == len(terms) for e in self.data) or len({t.pt for t in terms}) == 1:
+        if any(len({*e.right_rows}) == len(terms) for e, _ in self.data) or len({t.pt for t in terms}) == 1:
             raise UserError(
                 "a training mention needs a wrong term too: the terminology has no other preferred term"
             )
@@ -69,7 +71,8 @@ class RefiningTrainee(Trainee):
 
     def epoch(self, number: int) -> dict[str, float]:
         rng = random.Random(self.settings.seed * SEED_STEP + number)
-        pairs = [(e, negative(e, len(self.network.terms), rng)) for e in self.data]
+        drawn = [rng.choice(pair) for pair in self.data]
+        pairs = [(e, negative(e, len(self.network.terms), rng)) for e in drawn]
         batches = length_batches(
             pairs,
             size=self.settings.batch,

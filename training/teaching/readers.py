@@ -132,7 +132,11 @@ def coded_marks(marked: MarkedText) -> list[GoldCoding]:
                 names.setdefault(n, marked.text[m.start : m.end].lower())
     return [
         GoldCoding(
-            marked.text[m.start : m.end], marked.text, names.get(next(iter(m.numbers), 0), ""), (m.term,)
+            marked.text[m.start : m.end],
+            marked.text,
+            names.get(next(iter(m.numbers), 0), ""),
+            (m.term,),
+            m.start,
         )
         for m in marked.marks
         if m.term

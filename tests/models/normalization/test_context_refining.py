@@ -158,6 +158,15 @@ def test_a_mention_alone_has_the_vector_of_s_isolated_and_both_read_long_forms(r
     assert same_vectors(one, other)
 
 
+def test_only_mentions_of_few_words_are_read_in_their_sentence(refiner: Refiner) -> None:
+    few = Refiner(refiner.isolated, refiner.context, refiner.refining, words=1)
+    asked = [query("so bad pain now", "pain"), query("so bad pain now", "bad pain")]
+    vectors, weights = few.embed(asked)
+    assert weights[0] is not None and weights[1] is None
+    assert same_vectors(vectors[:1], refiner.embed(asked[:1])[0])
+    assert same_vectors(vectors[1:], refiner.isolated.mean_pooled(["bad pain"]))
+
+
 def test_the_sentence_has_the_returned_weight_in_the_vector(refiner: Refiner) -> None:
     one_query = query("a drug that gives pain", "pain")
     (vector,), (weight,) = refiner.embed([one_query])

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from models import terminology
-from training.common.codings.ambiguous import COLUMNS, FILE, POSTS, part_of, read_ambiguous
+from training.common.codings.ambiguous import COLUMNS, FILE, POSTS, part_of, read_ambiguous, unjudged
 from training.common.codings.split import query
-from training.common.corpora import CorpusError
+from training.common.corpora import CorpusError, GoldCoding
 from training.common.marked_reviews import REVIEWS, digest
 
 POST = "Numb face, then I felt numb to all of it."
@@ -21,6 +21,7 @@ ROWS = [
     ("zoloft.1", "23", "27", digest(POST), "Emotional numbness|Apathy"),
     ("7/comments", "13", "17", digest(REVIEW), "Hypoaesthesia oral"),
 ]
+ROW = dict(zip(COLUMNS, ROWS[0], strict=True))
 
 
 @pytest.fixture
@@ -59,6 +60,17 @@ def test_a_mention_is_read_at_its_place_in_the_whole_text(data: Path) -> None:
 def test_a_row_that_does_not_fit_is_named(data: Path, changed: tuple[str, ...]) -> None:
     with pytest.raises(CorpusError, match=rf"line 3: no such mention in {changed[0]}"):
         read_ambiguous("test", data, table(data, ROWS[0], changed))
+
+
+def test_what_is_judged_is_not_learned(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("training.common.codings.ambiguous._rows", lambda path: [(2, ROW)])
+    judged = GoldCoding("felt numb", "then I felt numb to all of it .", "zoloft", ("Apathy",))
+    others = [
+        GoldCoding("numb", "another numb hand", "zoloft", ("Apathy",)),
+        GoldCoding("face", "Numb face, then I", "zoloft", ("Face",)),
+    ]
+    assert unjudged([judged, *others], data) == others
+    assert unjudged([judged, *others], data / "elsewhere") == [judged, *others]
 
 
 def test_the_table_has_no_text_known_terms_and_wordings_with_several_codes() -> None:

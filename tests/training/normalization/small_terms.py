@@ -30,7 +30,14 @@ GOLDS = [
 
 
 def settings(**changes: Any) -> Settings:
-    small: dict[str, Any] = {"trained": "context", "epochs": 2, "lr": 3e-3, "batch": 4, "window": 40}
+    small: dict[str, Any] = {
+        "trained": "context",
+        "epochs": 2,
+        "lr": 3e-3,
+        "batch": 4,
+        "window": 40,
+        "search": "paper",
+    }
     return Settings(**small | {"precision": "float32"} | changes)
 
 

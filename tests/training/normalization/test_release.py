@@ -68,7 +68,7 @@ def test_a_release_with_s_context_reads_the_sentence(contextual: Release) -> Non
     assert inside.context_weight is not None and 0 < inside.context_weight < 1
     assert alone.context_weight is None
     names = {s.name: s for s in contextual.manifest.scores}
-    assert {"acc@1", "acc@5", "acc@10", "acc@1_seen", "acc@1_unseen", "context_weight", "f1"} <= names.keys()
+    assert {"acc@1", "acc@5", "acc@10", "acc@1_seen", "acc@1_unseen", "f1"} <= names.keys()
     assert names["acc@1"].baseline is not None
 
 

@@ -25,7 +25,7 @@ from training.common.adapter import quantized
 from training.common.codings.split import Split
 from training.common.corpora import GoldCoding
 from training.common.loop import TrainingLoop
-from training.normalization.data import Phrase, examples, negative
+from training.normalization.data import Phrase, examples, negative, shortened
 from training.normalization.isolated import KEPT, TEMPERATURE, PhraseTrainee
 from training.normalization.settings import Settings
 from training.normalization.train import RefiningTrainee, accuracy
@@ -81,6 +81,17 @@ def test_no_gradient_reaches_s_isolated(tiny_bert: str) -> None:
     assert extended_embedding(network.context).rows.grad is not None
     trained = [n for n, p in network.context.model.named_parameters() if p.grad is not None]
     assert all("encoder.layer." in n or n.endswith(".rows") for n in trained)
+
+
+def test_a_shortened_mention_keeps_its_code_and_its_place() -> None:
+    rng, seen = random.Random(1), set()
+    for _ in range(40):
+        short = shortened(gold("numb  left hand", "pain", sentence="A numb  left hand woke me"), rng)
+        assert short.start is not None and short.terms == ("pain",)
+        assert short.sentence[short.start :].startswith(short.mention)
+        seen.add(short.mention)
+    assert seen == {"numb", "numb  left", "left hand", "hand"}
+    assert shortened(gold("numb", "pain"), rng) == gold("numb", "pain")
 
 
 def test_a_negative_is_of_another_preferred_term(tiny_bert: str) -> None:

@@ -86,7 +86,7 @@ def test_acronyms_questions_phrases_codings_and_idioms_are_read(folder: Path) ->
     assert phrases("train", folder) == (GoldCoding("lying awake", "lying awake", "", ("Insomnia",)),)
     first, second = codings("posts", "train", folder)
     text = "Zoloft gave me no sleep and zaps, my mum a rash"
-    assert first == GoldCoding("no sleep", text, "zoloft", ("Insomnia",))
+    assert first == GoldCoding("no sleep", text, "zoloft", ("Insomnia",), 15)
     assert (second.mention, second.drug, second.terms) == ("headache", "advil", ("Headache",))
     (idiom,) = idioms("train", folder)
     assert idioms("held_out", folder) == []

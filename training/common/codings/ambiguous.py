@@ -7,7 +7,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -19,6 +19,7 @@ FILE = DATA / "ambiguous_mentions.tsv"
 COLUMNS = ("text", "start", "end", "digest", "terms")
 POSTS = "streams/posts.jsonl"
 Part = Literal["development", "test"]
+PARTS: tuple[Part, ...] = ("development", "test")
 
 
 def part_of(text: str) -> Part:
@@ -44,6 +45,22 @@ def read_ambiguous(part: Part, data: Path, path: Path = FILE) -> list[GoldCoding
         if part_of(row["text"]) == part:
             found.append(GoldCoding(text[start:end], text, "", tuple(row["terms"].split("|")), start))
     return found
+
+
+def unjudged(golds: Sequence[GoldCoding], data: Path) -> list[GoldCoding]:
+    """The mentions without those that the table judges, where its texts are in `data`: what has learned from
+    one of them cannot be judged by it.
+    """
+    if not all((data / name).exists() for name in (POSTS, REVIEWS)):
+        return list(golds)
+    judged = [g for part in PARTS for g in read_ambiguous(part, data)]
+    return [g for g in golds if not any(_is_of(g, j) for j in judged)]
+
+
+def _is_of(gold: GoldCoding, judged: GoldCoding) -> bool:
+    """PsyTAR's sentences are those of its posts, but for what is at their end."""
+    begin = gold.sentence[:40].rstrip(". ")
+    return judged.mention.lower() in gold.mention.lower() and begin in judged.sentence
 
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
