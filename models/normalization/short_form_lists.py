@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from models.normalization.usual_forms import long_forms
 from models.once import once
 from models.rules.notation import patterns
-from models.tables import DATA, read_tsv
 from models.terminology.names import term_named
 from models.types import ADE, CODED_LABELS, Expansion, Mention, Relation, TaggedText
 
@@ -140,28 +140,17 @@ def _expansion(part: re.Match[str], long_form: str) -> Expansion:
 
 
 @once
-def _forms() -> dict[str, list[str]]:
-    """The long forms of each short form of the table."""
-    forms: dict[str, list[str]] = {}
-    for short, long_form, *_ in read_tsv(DATA / "acronyms.tsv", ("short_form", "long_form")):
-        forms.setdefault(short, []).append(long_form)
-    return forms
-
-
-@once
 def _others() -> frozenset[str]:
     """Lists of letters in capitals that mean something else."""
-    return frozenset(short.upper() for short in _forms() if "/" in short) - _OF_LETTERS
+    return frozenset(short.upper() for short in long_forms() if "/" in short) - _OF_LETTERS
 
 
 @once
 def _usual() -> dict[str, str]:
     """The only long form of each short form of several letters, or the usual one, where it is an effect."""
-    columns = ("short_form", "long_form", "frequency")
-    rated = {(short, form): word for short, form, word in read_tsv(DATA / "acronym_frequencies.tsv", columns)}
     return {
         short: form
-        for short, forms in _forms().items()
-        for form in forms
-        if len(short) > 1 and (len(forms) == 1 or rated.get((short, form)) == "usual") and term_named(form)
+        for short, forms in long_forms().items()
+        for form, word in forms.items()
+        if len(short) > 1 and (len(forms) == 1 or word == "usual") and term_named(form)
     }

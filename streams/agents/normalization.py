@@ -12,8 +12,9 @@ from models.ner.stated_indication import KnownUses
 from models.normalization.queries import query_of
 from models.normalization.serious import is_short_form_of_posts
 from models.normalization.short_form_lists import with_parts
+from models.normalization.usual_forms import usual_expansions
 from models.normalization.verbatims import is_verbatim, with_verbatims
-from models.types import CODED_LABELS, DRUG, INDICATION, Assertion, Coding, Mention, TaggedText
+from models.types import CODED_LABELS, DRUG, INDICATION, Assertion, Coding, Expansion, Mention, TaggedText
 from streams.records import CodedEvent, CodedReport, TaggedReport, extend
 from streams.topics import QUESTIONS
 
@@ -29,9 +30,19 @@ def predict(model: Any, reports: Sequence[TaggedReport]) -> list[CodedReport]:
     stated drug is read as it stands, and of a list of short forms each part is a mention.
     """
     read = [(r, _effects(r)) for r in map(_in_parts, reports)]
-    queries = [query_of(r.text, r.mentions[i], r.mentions, r.expansions) for r, own in read for i in own]
+    queries = [query_of(r.text, r.mentions[i], r.mentions, _meanings(r, i)) for r, own in read for i in own]
     codings = iter(model.predict(queries))
     return [_coded(r, own, codings) for r, own in read]
+
+
+def _meanings(report: TaggedReport, effect: int) -> Sequence[Expansion]:
+    """The expansions with which an effect is read: those of the record and, where there is none in a mention
+    of a post or a question, what its short forms usually mean.
+    """
+    start, end = report.mentions[effect].start, report.mentions[effect].end
+    if _RELATION in report.releases or any(start <= e.start < end for e in report.expansions):
+        return report.expansions
+    return usual_expansions(report.text, start, end)
 
 
 def _in_parts(report: TaggedReport) -> TaggedReport:

@@ -121,6 +121,7 @@ OTHERS = {
     "normalization/serious.py": "a mention",
     "normalization/short_form_lists.py": "the type of a match alone",
     "normalization/spelling.py": "a mention",
+    "normalization/usual_forms.py": "a mention",
     "reading_form/characters.py": "characters of a text",
     "reading_form/lookalikes.py": "words of a text",
     "reading_form/markup.py": "tags of a text",
