@@ -159,12 +159,6 @@ HEADLINES: tuple[Row, ...] = (
         "in part, the same acronyms but another split of the rows",
     ),
     Row(
-        "acronym", "SDU@AAAI-22 scientific dev, 894 rows, acronyms not in training", "accuracy",
-        "evaluation_acronym_unseen", "accuracy", "the acronym's commonest sense in these rows",
-        "0.775", f"{M_NETWORKS}, SciBERT, SDU-21; from their F",
-        "no, another set; here no acronym of the test rows occurs in training",
-    ),
-    Row(
         "summarization", "MeQSum test, 500 questions", "ROUGE-1 F1 in percent",
         "evaluation_summarization", "rouge1",
         "first sentence; a template for the kind of question: {rouge1_template}",

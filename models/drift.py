@@ -56,7 +56,9 @@ class Histogram(BaseModel):
 
 
 class Reference(BaseModel):
-    """The distributions of the features of a release's own texts, and the unit vector of their mean."""
+    """The distributions of the features of a release's own texts, and the unit vector of their mean,
+    which is empty for a model without an encoder.
+    """
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
@@ -68,18 +70,20 @@ class Reference(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class TextFeatures:
-    """The features of a text that an encoder gives."""
+    """The features of a text; the last two are those that an encoder gives."""
 
     length: int
     """in characters"""
-    unknown: float
+    unknown: float | None
     """share of word pieces that the vocabulary lacks"""
     vector: Floats
     """unit vector (dimension,) of its mean hidden state"""
 
 
 def text_features(encoder: Any, texts: Sequence[str]) -> list[TextFeatures]:
-    """The features of each text by a `models.encoder.model.Encoder`."""
+    """The features of each text by a `models.encoder.model.Encoder`; by None those that need none."""
+    if encoder is None:
+        return [TextFeatures(len(text), None, np.zeros(0)) for text in texts]
     if not texts:
         return []
     unknown = encoder.tokenizer.unk_token_id
@@ -100,7 +104,7 @@ def values(features: TextFeatures, scores: Sequence[float]) -> dict[Feature, lis
     """The values of each feature of a text in which answers with these scores were found."""
     return {
         "text_length": [float(features.length)],
-        "unknown_pieces": [features.unknown],
+        "unknown_pieces": [] if features.unknown is None else [features.unknown],
         "found": [float(len(scores))],
         "score": list(scores),
     }

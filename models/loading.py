@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from models.drift import Reference, read_reference
 from models.drugs.classes import bundled_classes
 from models.memory import give_back
-from models.releases.manifest import PassingError, Release, ReleaseError
+from models.releases.manifest import NO_BASE, PassingError, Release, ReleaseError
 from models.types import JUDGE
 
 log = logging.getLogger(__name__)
@@ -88,8 +88,7 @@ def load(  # noqa: PLR0913  keyword-only, one for each choice
     Raises ReleaseError when it passes in no such format, or when anything in the release is invalid, and
     PassingError when memory or file handles do not suffice.
     """
-    formats = number_formats(device) if dtype == "auto" else [dtype]
-    for name in ["float32"] if release.manifest.configuration.get(FLOAT32_ONLY) else formats:
+    for name in _formats(release, device, dtype):
         try:
             loaded = _load_as(release, device, name, cache)
             passed = loaded.passes_canary()
@@ -104,6 +103,13 @@ def load(  # noqa: PLR0913  keyword-only, one for each choice
             return _with_choices(loaded, event_below, drug_classes)
         log.warning("%s %s: the canary check fails in %s", release.task, release.version, name)
     raise ReleaseError(f"{release.task} {release.version}: the canary answers are not those in the manifest")
+
+
+def _formats(release: Release, device: str, dtype: str) -> list[str]:
+    """The names of the number formats to try, in order; those of tables alone are 32 bits."""
+    if release.manifest.base == NO_BASE or release.manifest.configuration.get(FLOAT32_ONLY):
+        return ["float32"]
+    return number_formats(device) if dtype == "auto" else [dtype]
 
 
 def _with_choices(loaded: Loaded, event_below: float | None, drug_classes: bool) -> Loaded:
@@ -168,10 +174,12 @@ def number_formats(device: str) -> list[str]:
 
 
 def _load_as(release: Release, device: str, dtype: str, cache: Path | None) -> Loaded:
-    import torch  # noqa: PLC0415
+    options: dict[str, Any] = {"cache": cache} if release.task == JUDGE and cache is not None else {}
+    if release.manifest.base != NO_BASE:
+        import torch  # noqa: PLC0415  seconds and a few hundred megabytes, which tables do not need
 
-    options = {"cache": cache} if release.task == JUDGE and cache is not None else {}
-    model = model_class(release.task).load(release, device=device, dtype=getattr(torch, dtype), **options)
+        options |= {"device": device, "dtype": getattr(torch, dtype)}
+    model = model_class(release.task).load(release, **options)
     canary = release.manifest.canary
     inputs, outputs = _answerable(model, canary.inputs, canary.outputs)
     if not outputs:

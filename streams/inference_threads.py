@@ -125,10 +125,9 @@ class InferenceWorkers:
 
 
 def set_threads(threads: int) -> None:
-    """How many threads the products of the calling thread use, in torch and, if it is loaded, in FAISS."""
-    import torch  # noqa: PLC0415  takes seconds to import; only a process with a model needs it
-
-    torch.set_num_threads(threads)
+    """How many threads the products of the calling thread use, in torch and FAISS where they are loaded."""
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(threads)
     if "faiss" in sys.modules:
         sys.modules["faiss"].omp_set_num_threads(threads)
 

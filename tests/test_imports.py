@@ -29,6 +29,17 @@ def test_the_command_line_and_the_tests_start_without_a_model_library(modules: s
     assert answer.stdout.strip() == "False"
 
 
+def test_a_release_of_tables_is_served_without_a_model_library() -> None:
+    code = (
+        "import sys; from models.loading import load; from models.releases.store import bundled, open_release"
+        "; load(open_release(bundled('acronym'))); print('torch' in sys.modules)"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert answer.stdout.strip() == "False"
+
+
 SERVED = """
 import sys
 from models.loading import load

@@ -1,5 +1,5 @@
-"""Releases of all five tasks over a tiny BERT, and of a judge over any base: complete, and loaded at once,
-but their answers mean nothing.
+"""Releases of all five tasks, over a tiny BERT where they have an encoder, and of a judge over any base:
+complete, and loaded at once, but their answers mean nothing.
 
 For tests of what happens to releases and records, whatever the models answer. Tests of the answers use the
 releases that ship.
@@ -15,6 +15,9 @@ from typing import Any
 import torch
 from safetensors.torch import save_file
 
+from models.acronym.cues import CueWords
+from models.acronym.frequencies import SenseFrequencies
+from models.acronym.tables import Weights
 from models.encoder.base_files import base_digest
 from models.encoder.model import Encoder
 from models.encoder.weights import ADAPTER
@@ -22,7 +25,7 @@ from models.ner.decoding import tags_of
 from models.ner.heads import Head
 from models.normalization.packed_vectors import PackedVectors
 from models.relation.pairs import LABELS as RELATION_LABELS
-from models.releases.manifest import Release, Score
+from models.releases.manifest import NO_BASE, Release, Score
 from models.types import LABELS, Case, Mention, Stated
 from training.common.build import build_release
 from training.common.reference import TextsOf
@@ -51,8 +54,8 @@ def tiny_release(task: str, base: str, root: Path, kind: str = "tiny", drugs: st
             folder,
             task=task,
             kind=kind,
-            base=base,
-            base_sha256=base_digest(base),
+            base=NO_BASE if task == "acronym" else base,
+            base_sha256=None if task == "acronym" else base_digest(base),
             configuration=configuration,
             training_data=[],
             canary=canary,
@@ -83,7 +86,10 @@ def _ner(folder: Path, base: str) -> dict[str, Any]:
 def _acronym(folder: Path, base: str) -> dict[str, Any]:
     rows = ["short_form\tlong_form", "MS\tmultiple sclerosis", "MS\tmorphine sulfate", "BP\tblood pressure"]
     (folder / "dictionary.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
-    return {}
+    shares = SenseFrequencies({("MS", "morphine sulfate"): "usual"})
+    shares.write(folder / "frequencies.tsv", folder / "counts.tsv")
+    CueWords({("MS", "multiple sclerosis"): ["nerve"]}).write(folder / "cues.tsv")
+    return {"weights": Weights()._asdict()}
 
 
 def _relation(folder: Path, base: str) -> dict[str, Any]:

@@ -74,7 +74,7 @@ def refresh(
         return
     again = task_of(old.manifest.task).refresh
     if again is None:
-        raise RecipeError(f"a release of {old.manifest.task} has no tables")
+        raise RecipeError(f"a release of {old.manifest.task} is made again by its recipe")
     if data is None:
         raise RecipeError("without --terms --data is needed")
     finish(again(old, Place(data, output, device_of(device))), data, offered)

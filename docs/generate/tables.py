@@ -41,7 +41,7 @@ SHOWN = (
     "evaluation_normalization_end_to_end",
     "evaluation_posts",
     "re_corpus_f1",
-    "evaluation_acronym_unseen",
+    "evaluation_acronym",
     "evaluation_summarization",
 )
 #: Who reads the topics that no stage reads and that are not for users.

@@ -1,1 +1,1 @@
-"""Long forms of acronyms: definitions in the text, else dictionary, cue words, prototypes and encoder."""
+"""Long forms of acronyms: definitions in the text, else a dictionary with frequencies and cue words."""

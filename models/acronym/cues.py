@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from models.acronym.surface_features import undotted
+from models.acronym.questions import undotted
 from models.tables import DATA, read_tsv
 
 #: The file of a release, and the table that was written for this project.

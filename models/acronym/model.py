@@ -1,10 +1,8 @@
 """What an acronym stands for: its definition in the text, else the long form of a dictionary that the words
 behind it decide, or that fits its sentence best. Unknown short forms are not expanded.
 
-Definitions: Schwartz and Hearst (2003), see definitions.py. Dictionary: a trained release scores the long
-forms by a head and by prototypes; the head uses surface features and the encoder, and the m-network of
-Seneviratne et al. (2022) is an optional part of it (m_network.py, surface_features.py, prototypes.py). A
-zero-shot release uses cosines of sentence vectors (scorers.py).
+Definitions: Schwartz and Hearst (2003), see definitions.py. Dictionary: two tables score the long forms
+(tables.py), or the m-network of Seneviratne et al. (2022) in a release that has one (m_network.py).
 """
 
 from __future__ import annotations
@@ -15,14 +13,12 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-import torch
 from pydantic import TypeAdapter
 
 from models.acronym.definitions import definitions, long_form_by_next, short_forms
-from models.acronym.questions import question
-from models.acronym.scorers import HEAD, Scorer, TrainedScorer, ZeroShotScorer
-from models.encoder.model import Encoder, encoder_of
-from models.releases.manifest import Release
+from models.acronym.questions import Scorer, question
+from models.acronym.tables import TableScorer
+from models.releases.manifest import NO_BASE, Release
 from models.rules.sentences import whole_sentences
 from models.tables import DATA, read_tsv
 from models.types import Expansion, LongForm, Span
@@ -66,26 +62,26 @@ class AcronymModel:
 
     task = "acronym"
 
-    def __init__(
-        self,
-        encoder: Encoder,
-        dictionary: Mapping[str, Sequence[str]],
-        scorer: Scorer | None = None,
-    ) -> None:
-        """`dictionary`: short form to long forms. Without a `scorer` the encoder scores zero-shot."""
-        self.encoder = encoder
-        self.scorer = scorer or ZeroShotScorer(encoder)
+    def __init__(self, dictionary: Mapping[str, Sequence[str]], scorer: Scorer) -> None:
+        """`dictionary`: short form to long forms."""
+        self.scorer = scorer
+        self.encoder = getattr(scorer, "encoder", None)
         self.dictionary = {short: tuple(long) for short, long in dictionary.items()}
 
     @classmethod
-    def load(
-        cls, release: Release, *, device: str = "cpu", dtype: torch.dtype = torch.float32
-    ) -> AcronymModel:
-        """Raises ReleaseError, ValueError or RuntimeError where files and configuration do not fit."""
-        encoder = encoder_of(release, device=device, dtype=dtype)
-        is_trained = HEAD in release.manifest.files
-        scorer = TrainedScorer.load(release, encoder) if is_trained else ZeroShotScorer(encoder)
-        return cls(encoder, load_dictionary(release.file("dictionary.tsv")), scorer)
+    def load(cls, release: Release, **options: Any) -> AcronymModel:
+        """`options`: those of a network's encoder. Raises ReleaseError, ValueError, KeyError, TypeError or
+        RuntimeError where files and configuration do not fit.
+        """
+        scorer: Scorer
+        if release.manifest.base == NO_BASE:
+            scorer = TableScorer.load(release)
+        else:
+            # Importing it takes seconds, and a few hundred megabytes.
+            from models.acronym.m_network import MNetwork  # noqa: PLC0415
+
+            scorer = MNetwork.load(release, **options)
+        return cls(load_dictionary(release.file("dictionary.tsv")), scorer)
 
     @staticmethod
     def canary_outputs(stored: list[Any]) -> list[list[Expansion]]:

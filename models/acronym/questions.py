@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from models.acronym import surface_features
 from models.text import WORD
 from models.types import Span
 
@@ -14,6 +14,7 @@ CONTEXT = 60
 #: Characters on each side that are read; in English they have so many words. In a text of long words, such as
 #: Chinese, each acronym would else have most of it as its context.
 _FAR = 1_000
+_DOTTED = re.compile(r"(?:\w\.)+\w?")
 
 
 class MarkedText(NamedTuple):
@@ -41,10 +42,12 @@ class Question(NamedTuple):
         start = len(self.left)
         return MarkedText(f"{self.left}{form}{self.right}", start, start + len(form))
 
-    def features(self, count_pieces: surface_features.CountPieces) -> list[list[float]]:
-        """(long forms, features): the surface features of each long form in this place."""
-        surroundings = surface_features.surroundings(self.left, self.right, self.short_form)
-        return surface_features.features(surroundings, self.long_forms, count_pieces)
+
+class Scorer(Protocol):
+    """Scores the long forms of questions."""
+
+    def scores(self, questions: Sequence[Question]) -> list[list[float]]:
+        """Of each question the share of each long form; the shares add up to 1."""
 
 
 def question(text: str, span: Span, sentence: Span, long_forms: Sequence[str]) -> Question:
@@ -56,3 +59,10 @@ def question(text: str, span: Span, sentence: Span, long_forms: Sequence[str]) -
     left = text[before[-CONTEXT].start() if len(before) > CONTEXT else start : span.start]
     right = text[span.end : behind[CONTEXT - 1].end() if len(behind) > CONTEXT else end]
     return Question(left, text[span.start : span.end], right, tuple(long_forms))
+
+
+def undotted(short_form: str) -> str:
+    """The short form without full stops between single letters: `P.C.P` and `PCP` are one acronym; `AC.1`
+    stays as it is.
+    """
+    return short_form.replace(".", "") if _DOTTED.fullmatch(short_form) else short_form

@@ -15,6 +15,8 @@ MANIFEST = "manifest.json"
 ALLOWED_SUFFIXES = frozenset({".safetensors", ".json", ".tsv"})
 MAX_MANIFEST_BYTES = 4 << 20
 MAX_FILE_BYTES = 2 << 30
+#: In place of the name of a base model: the release is tables alone.
+NO_BASE = "none"
 
 Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
 
@@ -96,7 +98,7 @@ class Manifest(_StrictModel):
     task: Literal["ner", "acronym", "relation", "normalization", "summarization", "idiom", "judge"]
     kind: str
     base: str
-    """name of the base model, see models.encoder.weights.resolve_base"""
+    """name of the base model, see models.encoder.weights.resolve_base, or NO_BASE"""
     base_sha256: Sha256 | None
     """of the base model's weights; None where they are not checked"""
     files: dict[str, File]

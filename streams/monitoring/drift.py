@@ -75,8 +75,10 @@ class Window:
         return {f: stability_index(a, b) for f, (a, b) in pairs.items() if min(sum(a), sum(b)) >= AT_LEAST}
 
     def distance(self) -> float | None:
-        """1 minus the cosine of the mean vectors; None while there are too few."""
-        return cosine_distance(self._reference.mean, self._sum) if len(self) >= AT_LEAST else None
+        """1 minus the cosine of the mean vectors; None while there are too few, and without an encoder."""
+        if len(self) < AT_LEAST or not self._reference.mean:
+            return None
+        return cosine_distance(self._reference.mean, self._sum)
 
 
 class Drift:

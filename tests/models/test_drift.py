@@ -74,8 +74,17 @@ def test_the_features_of_a_text_are_its_length_its_unknown_pieces_and_its_vector
     known, unknown = drift.text_features(small, ["abc def", "abc \u4e2d"])
     assert (known.length, unknown.length) == (7, 5)
     assert known.unknown == 0
-    assert unknown.unknown > 0
+    assert unknown.unknown is not None and unknown.unknown > 0
     assert known.vector == pytest.approx(small.embed(["abc def"])[0].numpy(), abs=1e-6)
+
+
+def test_without_an_encoder_a_reference_has_the_other_features() -> None:
+    short, long = drift.text_features(None, ["abc", "\u4e2d" * 9])
+    assert (short.length, short.unknown, long.length, long.vector.size) == (3, None, 9, 0)
+    made = make_reference("short texts", [short, long], [[0.5], []])
+    assert (made.mean, set(made.histograms)) == ([], set(drift.FEATURES))
+    assert sum(made.histograms["unknown_pieces"].counts) == 0
+    assert made.histograms["found"].counts[:2] == [1, 1]
 
 
 def test_a_release_has_its_valid_reference_after_loading(tiny: dict[str, Release], tmp_path: Path) -> None:

@@ -302,20 +302,13 @@ def test_a_machine_without_memory_or_file_handles_is_told_from_an_invalid_releas
     assert type(found.value) is kind
 
 
-@pytest.mark.parametrize(
-    ("task", "change"),
-    [
-        ("ner", lambda c: c.update(labels=[f"L{i}" for i in range(5000)])),
-        ("acronym", lambda c: c["network"].update(distance=True, size=100_000)),
-    ],
-)
 def test_a_configuration_that_needs_more_than_is_stored_is_refused_before_it_is_allocated(
-    task: str, change: Change, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
     source = tmp_path / "source"
-    shutil.copytree(bundled(task), source)
+    shutil.copytree(bundled("ner"), source)
     manifest = json.loads((source / "manifest.json").read_bytes())
-    change(manifest["configuration"])
+    manifest["configuration"].update(labels=[f"L{i}" for i in range(5000)])
     (source / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
     with pytest.raises(ReleaseError, match=r"the configuration needs \d+ numbers, \d+ are stored"):
         load(open_release(source))

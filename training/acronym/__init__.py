@@ -1,1 +1,1 @@
-"""Training of the acronym model: an encoder or m-network (Seneviratne et al. 2022), and prototypes."""
+"""Releases of the acronym model: tables, or an m-network (Seneviratne et al. 2022) that is trained."""

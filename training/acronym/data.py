@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from models.acronym.model import CLINICAL, load_dictionary
-from models.acronym.prototypes import WRITTEN
-from models.acronym.questions import Question, question
-from models.acronym.surface_features import undotted
+from models.acronym.questions import Question, question, undotted
 from models.releases.manifest import TrainingData
 from models.tables import read_tsv
 from models.types import Span
-from training.acronym.phrases import rows_of_phrases
 from training.acronym.settings import Settings
 from training.acronym.written_out import read_texts, rows_of_texts
 from training.common import DATA
@@ -42,43 +39,34 @@ CORPORA = {
         licence="none stated; citation asked",
     ),
 }
-#: Share of the acronyms, or of the rows, that are held out for validation.
+WRITTEN = "written"
+#: The corpora that tables read.
+COUNTED = (WRITTEN, "ade", "casi")
+#: Share of the rows of an acronym that are held out for validation.
 HELD_OUT = 0.15
-#: Validation rows at most.
-VALIDATED = 1500
 #: Sentences that no model learns from: sentence, short form, and its right long forms with bars between them.
 SENTENCES = DATA / "acronym_sentences.tsv"
 
 
 def read_parts(data: Path, settings: Settings) -> tuple[list[Row], list[Row]]:
-    """Rows with several long forms for training and for validation; none is in an evaluation part.
-
-    softmax: no acronym is in both; CASI and the definitions in abstracts are for validation only, since its
-    acronyms are in the prototypes. The paper's networks: a share of the rows of each acronym is held out.
+    """Rows with several long forms for training, and of each acronym a share of them for validation; none is
+    in an evaluation part.
     """
-    trained: list[list[Row]] = []
-    validated: list[list[Row]] = []
+    rows: list[Row] = []
     folder = data / "acronyms"
     for corpus in settings.names:
         if corpus == WRITTEN:
             dictionary = clinical_dictionary([WRITTEN])
-            trained.append(written_rows(contexts_of([WRITTEN]), dictionary, spellings(dictionary, [])))
+            rows += written_rows(contexts_of([WRITTEN]), dictionary)
         elif corpus == "ade":
-            texts, dictionary = read_texts(data, held_out=False), clinical_dictionary([])
-            rows = rows_of_texts(texts, dictionary)
-            trained += [rows.used, rows_of_phrases(texts, dictionary, seed=0)]
-            validated.append(rows.defined)
+            rows += rows_of_texts(read_texts(data, held_out=False), clinical_dictionary([])).used
         elif corpus == "casi":
-            (trained if settings.is_paper else validated).append(casi_parts(folder)[0])
+            rows += casi_parts(folder)[0]
         else:
-            trained.append(read_sdu(folder / f"{corpus}_train.json", folder / f"{corpus}_dictionary.json"))
-    if settings.is_paper:
-        parts = split_casi(ambiguous([row for rows in trained for row in rows]), settings.seed, HELD_OUT)
-        return parts[0], sample_rows(parts[1], 0, settings.seed, settings.limit)
-    training, held_out = split_by_acronym(trained, HELD_OUT, settings.seed, validated)
-    total = min(settings.limit, VALIDATED) or VALIDATED
-    validation = sample_validation([*map(ambiguous, held_out)], settings.rows, settings.seed, total)
-    return ambiguous(training), validation
+            rows += read_sdu(folder / f"{corpus}_train.json", folder / f"{corpus}_dictionary.json")
+    sampled = sample_rows(ambiguous(rows), settings.rows, settings.seed)
+    training, held_out = split_casi(sampled, settings.seed, HELD_OUT)
+    return training, sample_rows(held_out, 0, settings.seed, settings.limit)
 
 
 def ambiguous(rows: Iterable[Row]) -> list[Row]:
@@ -93,37 +81,6 @@ def questions(rows: Sequence[Row]) -> list[Question]:
 def sense_of(row: Row) -> tuple[str, str]:
     """Short form without full stops, and long form."""
     return undotted(row.short_form), row.gold
-
-
-def split_by_acronym(
-    corpora: Sequence[Sequence[Row]], share: float, seed: int, validated: Sequence[Sequence[Row]] = ()
-) -> tuple[list[Row], list[list[Row]]]:
-    """Rows for training, and of each corpus the rows of a share of all acronyms for validation. No acronym is
-    in both, also where one corpus has it in training rows and another one not. `validated`: corpora of which
-    nothing is trained on.
-    """
-    names = sorted({undotted(r.short_form).lower() for rows in corpora for r in rows})
-    random.Random(seed).shuffle(names)
-    held = set(names[: round(share * len(names))])
-    parts = [_parted(rows, held) for rows in corpora]
-    never = [_parted(rows, held)[1] for rows in validated]
-    return [row for training, _ in parts for row in training], [*(rest for _, rest in parts), *never]
-
-
-def _parted(rows: Iterable[Row], held: Set[str]) -> tuple[list[Row], list[Row]]:
-    """The rows of other acronyms, and those of the acronyms `held`."""
-    parts: tuple[list[Row], list[Row]] = ([], [])
-    for row in rows:
-        parts[undotted(row.short_form).lower() in held].append(row)
-    return parts
-
-
-def sample_validation(
-    corpora: Sequence[Sequence[Row]], per_long_form: int, seed: int, total: int
-) -> list[Row]:
-    """At most `total` rows, about as many of each corpus, so that the largest does not decide."""
-    each = -(-total // len(corpora)) if corpora else 0
-    return [row for rows in corpora for row in sample_rows(rows, per_long_form, seed, each)]
 
 
 def sample_rows(rows: Sequence[Row], per_long_form: int, seed: int, total: int = 0) -> list[Row]:
@@ -168,33 +125,15 @@ def extended_dictionary(
     return dict(sorted(forms.items()))
 
 
-def spellings(
-    dictionary: Mapping[str, Sequence[str]], rows: Iterable[Row]
-) -> dict[tuple[str, str], list[str]]:
-    """Short form and key of a long form to its spellings in the dictionary and in rows' senses."""
-    by_sense: dict[tuple[str, str], list[str]] = {}
-    senses = [(short, form) for short, forms in dictionary.items() for form in forms]
-    senses += sorted({(undotted(row.short_form), form) for row in rows for form in row.senses})
-    for short, form in senses:
-        spelled = by_sense.setdefault((short, key(form)), [])
-        if form not in spelled:
-            spelled.append(form)
-    return by_sense
-
-
-def written_rows(
-    contexts: Iterable[AcronymContext],
-    dictionary: Mapping[str, Sequence[str]],
-    known: Mapping[tuple[str, str], Sequence[str]],
-) -> list[Row]:
-    """A row of each sentence for each of the `spellings` of its long form, so that each has a prototype."""
+def written_rows(contexts: Iterable[AcronymContext], dictionary: Mapping[str, Sequence[str]]) -> list[Row]:
+    """A row of each sentence; its gold is the dictionary's spelling of the long form."""
     rows = []
     for c in contexts:
         span = locate(c.text, c.short_form)
         if span is None:
             raise ValueError(f"{c.short_form!r} is not in its sentence {c.text!r}")
-        for form in known.get((undotted(c.short_form), key(c.long_form)), [c.long_form]):
-            rows.append(Row(c.text, span, tuple(dictionary[c.short_form]), form))
+        forms = tuple(dictionary[undotted(c.short_form)])
+        rows.append(Row(c.text, span, forms, next(f for f in forms if key(f) == key(c.long_form))))
     return rows
 
 
@@ -211,13 +150,3 @@ def validation_sentences(dictionary: Mapping[str, Sequence[str]]) -> list[Row]:
         if len(forms) > 1 and gold is not None and span is not None:
             rows.append(Row(text, span, tuple(forms), gold))
     return rows
-
-
-def with_dictionary_forms(rows: Iterable[Row], dictionary: Mapping[str, Sequence[str]]) -> list[Row]:
-    """The rows with the dictionary's other long forms of the acronym as further senses, as at inference."""
-    out = []
-    for row in rows:
-        known = set(map(key, row.senses))
-        more = (form for form in dictionary.get(undotted(row.short_form), ()) if key(form) not in known)
-        out.append(row._replace(senses=(*row.senses, *more)))
-    return out

@@ -1,49 +1,49 @@
-"""A release of the acronym model: the head and the trained layers, the dictionary and, but for the paper's
-networks, the prototypes of its long forms.
-"""
+"""A release of the acronym model: the dictionary and its two tables, or one of the paper's networks."""
 
 from __future__ import annotations
 
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import torch
 from safetensors.torch import save_file
 
-from models.acronym.m_network import MNetwork
-from models.acronym.model import AcronymModel
-from models.acronym.prototypes import WRITTEN
-from models.acronym.scorers import HEAD, TrainedScorer
+from models.acronym import cues, frequencies
+from models.acronym.frequencies import SenseFrequencies
+from models.acronym.m_network import HEAD
+from models.acronym.tables import TableScorer, Weights
 from models.encoder.base_files import base_digest
-from models.encoder.model import Encoder
-from models.encoder.weights import ADAPTER, WEIGHTS
-from models.releases.manifest import Release, ReleaseError, Score, TrainingData
-from training.acronym.data import CORPORA, clinical_dictionary, contexts_of
-from training.acronym.mixture import best_mixture, validation_scores
-from training.acronym.prototypes import Estimates, read_examples, write_prototypes
+from models.releases.manifest import NO_BASE, Release, Score, TrainingData
+from training.acronym.data import (
+    CORPORA,
+    clinical_dictionary,
+    contexts_of,
+    sense_of,
+    validation_sentences,
+)
 from training.acronym.settings import Settings
 from training.acronym.train import AcronymTrainee, train
 from training.acronym.written_out import read_texts, rows_of_texts
 from training.common import adapter
 from training.common.build import build_release
-from training.evaluation.acronym import HELD_OUT, SEED, SPLITS, Row, choices, majority, scores
+from training.common.long_forms import key
+from training.common.reference import TextsOf
+from training.evaluation.acronym import HELD_OUT, SEED, SPLITS, Row, casi_parts, choices, majority, scores
 from training.evaluation.evaluate import manifest_scores
 from training.recipes.stages import Place
-from training.teaching.readers import teaching_source
+from training.teaching.readers import marked_texts, teaching_source
 
-#: Share of an adapter's change that is released beside prototypes, which need less.
-SHARE = 0.5
 KINDS = {
-    "softmax": "the cosine of sentence and long form by a trained encoder, letter features, prototypes, cue "
-    "words",
+    "tables": "how frequent its meanings are and the words near it",
     "m": "an m-network (m)",
     "triplet": "an m-network (triplet)",
 }
 DEFINED = "sentences of held-out ADE corpus abstracts that define an ambiguous acronym, definition taken out"
+WRITTEN_OUT = "sentences written to choose the weights"
 CANARY = [
     "Toxic epidermal necrolysis (TEN) began on day 3; TEN resolved after MTX was stopped.",
     "A patient with MS and optic neuritis received interferon beta.",
@@ -54,78 +54,42 @@ CANARY = [
 
 
 def make(settings: Settings, place: Place) -> Release:
-    """Trains, makes prototypes, scores and writes a release."""
-    trainee, loop = train(settings, place.data, place.checkpoints, place.device)
+    """Writes and scores a release; one with a network is trained first."""
     with tempfile.TemporaryDirectory(prefix="acronym-") as name:
-        network = write_network(trainee, Path(name))
-        stated = {
-            "kind": f"definitions in the text, else {KINDS[settings.objective]}",
-            "base": settings.base,
-            "base_sha256": base_digest(settings.base),
-        }
-        configuration = {
-            "max_pieces": settings.pieces,
-            "network": settings.shape.to_manifest(),
-            "share": share_of(settings),
-            "training": asdict(settings),
-            "training_seconds": round(loop.seconds),
-        }
-        return _built(Path(name), network, settings.names, stated, configuration, place)
-
-
-def refreshed(release: Release, place: Place) -> Release:
-    """The network of a release with the dictionary, prototypes and tables of today. Raises ReleaseError for a
-    release without a network.
-    """
-    manifest = release.manifest
-    model = AcronymModel.load(release, device=str(place.device))
-    if not isinstance(model.scorer, TrainedScorer):
-        raise ReleaseError(f"{release.version}: it has no trained network")
-    known = {source.name for source in manifest.training_data}
-    corpora = [name for name, source in CORPORA.items() if source.name in known]
-    # The number of its texts is in the name of the teaching corpus.
-    corpora += [WRITTEN] if len(known) > len(corpora) else []
-    stated = {part: getattr(manifest, part) for part in ("kind", "base", "base_sha256")}
-    kept = ("max_pieces", "network", "share", "training", "training_seconds")
-    configuration = {key: value for key, value in manifest.configuration.items() if key in kept}
-    configuration["like"] = release.version
-    with tempfile.TemporaryDirectory(prefix="acronym-") as name:
-        for file in {HEAD, ADAPTER, WEIGHTS} & manifest.files.keys():
-            shutil.copyfile(release.file(file), Path(name) / file)
-        return _built(Path(name), model.scorer.network, corpora, stated, configuration, place)
-
-
-def _built(
-    folder: Path,
-    network: MNetwork,
-    corpora: Sequence[str],
-    stated: Mapping[str, Any],
-    configuration: dict[str, Any],
-    place: Place,
-) -> Release:
-    """The release of a network whose files are in the folder."""
-    is_paper = network.head.config.distance
-    dictionary = clinical_dictionary([] if is_paper else corpora)
-    write_dictionary(dictionary, folder / "dictionary.tsv")
-    configuration |= {"short_forms": len(dictionary), "casi_rows": {"held_out": HELD_OUT, "seed": SEED}}
-    if not is_paper:
-        estimates, trained = Estimates.clinical(), configuration["training"]
-        seed, limit = trained["seed"], trained.get("limit", 0)
-        examples = read_examples(network, place.data, corpora, dictionary, seed, limit)
-        mixture = best_mixture(validation_scores(examples, seed, estimates))
-        write_prototypes(examples.prototypes(mixture, estimates, dictionary), estimates, folder)
-        configuration["mixture"] = mixture._asdict()
-    return build_release(
-        folder,
-        task="acronym",
-        **stated,
-        configuration=configuration,
-        training_data=sources_of(corpora),
-        canary=CANARY,
-        scores=(lambda model: test_scores(model, place.data, dictionary)) if place.is_scored else None,
-        root=place.output,
-        device=place.device,
-    )
+        folder = Path(name)
+        dictionary = clinical_dictionary([] if settings.is_network else settings.names)
+        write_dictionary(dictionary, folder / "dictionary.tsv")
+        configuration: dict[str, Any] = {}
+        base, digest = NO_BASE, None
+        if settings.is_network:
+            trainee, loop = train(settings, place.data, place.checkpoints, place.device)
+            write_network(trainee, folder)
+            base, digest = settings.base, base_digest(settings.base)
+            configuration |= {"training": asdict(settings), "training_seconds": round(loop.seconds)}
+            configuration["max_pieces"] = settings.pieces
+        else:
+            shutil.copyfile(cues.CLINICAL, folder / cues.TABLE)
+            words = SenseFrequencies.load(frequencies.CLINICAL).words
+            known = SenseFrequencies(words, counts_of(settings, place.data, dictionary))
+            known.write(folder / frequencies.TABLE, folder / frequencies.COUNTS)
+            # Nothing of the machine or of the networks: equal tables are the same release.
+            configuration["weights"] = Weights(settings.prior, settings.cues)._asdict()
+        sentences = [marked.text for _, marked in marked_texts("clinical", "train")]
+        configuration |= {"short_forms": len(dictionary), "casi_rows": {"held_out": HELD_OUT, "seed": SEED}}
+        return build_release(
+            folder,
+            task="acronym",
+            kind=f"definitions in the text, else {KINDS[settings.objective]}",
+            base=base,
+            base_sha256=digest,
+            configuration=configuration,
+            training_data=sources_of(settings),
+            canary=CANARY,
+            scores=(lambda model: test_scores(model, place.data, dictionary)) if place.is_scored else None,
+            root=place.output,
+            reference=TextsOf.some("clinical sentences of the teaching corpus, training part", sentences),
+            device=place.device,
+        )
 
 
 def write_dictionary(dictionary: Mapping[str, Sequence[str]], path: Path) -> None:
@@ -134,63 +98,74 @@ def write_dictionary(dictionary: Mapping[str, Sequence[str]], path: Path) -> Non
     path.write_text("\n".join(["short_form\tlong_form", *rows]) + "\n", encoding="utf-8")
 
 
-def write_network(trainee: AcronymTrainee, folder: Path) -> MNetwork:
-    """Writes the files of the trained network; returns it as a release would load it, except for the head's
-    place on the CPU and the encoder's on the device of the training.
+def counts_of(
+    settings: Settings, data: Path, dictionary: Mapping[str, Sequence[str]]
+) -> dict[str, Counter[tuple[str, str]]]:
+    """How often CASI's training rows and definitions in abstracts have each sense, of which the dictionary
+    may have another spelling ("intraarterial", "intra-arterial").
     """
-    settings, head = trainee.settings, trainee.network.head.cpu()
-    share = share_of(settings)
-    save_file({n: t.contiguous() for n, t in head.state_dict().items()}, folder / HEAD)
+    rows: dict[str, Sequence[Row]] = {}
+    if "casi" in settings.names:
+        rows["casi"] = casi_parts(data / "acronyms")[0]
+    if "ade" in settings.names:
+        rows["ade"] = rows_of_texts(read_texts(data, held_out=False), dictionary).defined
+    counts: dict[str, Counter[tuple[str, str]]] = {}
+    for source, own in rows.items():
+        counts[source] = Counter(map(sense_of, own))
+        for (short, form), n in list(counts[source].items()):
+            others = [f for f in dictionary.get(short, ()) if f != form and key(f) == key(form)]
+            counts[source].update({(short, other): n for other in others})
+    return counts
+
+
+def write_network(trainee: AcronymTrainee, folder: Path) -> None:
+    """Writes the files of the trained network."""
+    layer = trainee.network.dense.state_dict()
+    save_file({name: tensor.cpu().contiguous() for name, tensor in layer.items()}, folder / HEAD)
     for name, tensors in adapter.files(trainee.network.encoder.model).items():
-        files = {n: t * share if n.endswith(".lora_b") else t for n, t in tensors.items()}
         # The adapter of a layer that is not trained changes nothing.
-        if changed := {n: t for n, t in files.items() if name != ADAPTER or files[n[:-1] + "b"].any()}:
+        changed = {n: t for n, t in tensors.items() if ".lora_" not in n or tensors[n[:-1] + "b"].any()}
+        if changed:
             save_file(changed, folder / name)
-    adapter_file, weights = folder / ADAPTER, folder / WEIGHTS
-    encoder = Encoder.load(
-        settings.base,
-        device=str(trainee.device),
-        dtype=getattr(torch, settings.precision),
-        max_pieces=settings.pieces,
-        adapter=adapter_file if adapter_file.exists() else None,
-        weights=weights if weights.exists() else None,
-    )
-    return MNetwork(encoder, head)
 
 
-def share_of(settings: Settings) -> float:
-    """The share of the change of an adapter that is released."""
-    return SHARE if settings.rank and not settings.is_paper else 1.0
-
-
-def sources_of(corpora: Sequence[str]) -> list[TrainingData]:
-    """The training data as a manifest names it."""
-    contexts = contexts_of(corpora)
+def sources_of(settings: Settings) -> list[TrainingData]:
+    """The data as a manifest names it."""
+    contexts = contexts_of(settings.names)
     written = [teaching_source(len(contexts))] if contexts else []
-    return [*(source for name, source in CORPORA.items() if name in corpora), *written]
+    return [*(source for name, source in CORPORA.items() if name in settings.names), *written]
 
 
 def test_scores(model: Any, data: Path, dictionary: Mapping[str, Sequence[str]]) -> list[Score]:
-    """On the test sets that are in `data`."""
+    """On the test sets that are in `data`, and on the written sentences."""
     files = {split: f"{split}_dev.{'csv' if split == 'casi' else 'json'}" for split in SPLITS}
-    there = [split for split in SPLITS if (data / "acronyms" / files[split]).exists()]
+    # Tables know nothing of the other fields.
+    splits = SPLITS[:1] if isinstance(model.scorer, TableScorer) else SPLITS
+    there = [split for split in splits if (data / "acronyms" / files[split]).exists()]
     measured = manifest_scores("acronym", model, data, there)
+    sentences = validation_sentences(dictionary)
+    firsts = [row.senses[0] for row in sentences]
+    if sentences:
+        measured.append(_accuracy("sentences", model, sentences, firsts, "the dictionary's first"))
     if not (data / "ade").exists():
         return measured
     # Where a text itself defines the acronym, gold is known.
     rows, others = (rows_of_texts(read_texts(data, part), dictionary).defined for part in (True, False))
-    return [*measured, _score_on_definitions(model, rows, others)] if rows else measured
-
-
-def _score_on_definitions(model: Any, rows: Sequence[Row], others: Sequence[Row]) -> Score:
     commonest = majority(others)
-    baseline = [commonest.get(row.short_form, row.senses[0]) for row in rows]
+    if rows:
+        usual = [commonest.get(row.short_form, row.senses[0]) for row in rows]
+        said = "what other abstracts define most often, else the dictionary's first"
+        measured.append(_accuracy("defined", model, rows, usual, said))
+    return measured
+
+
+def _accuracy(name: str, model: Any, rows: Sequence[Row], baseline: Sequence[str], said: str) -> Score:
     return Score(
-        name="accuracy_defined",
+        name=f"accuracy_{name}",
         value=round(scores(rows, choices(model, rows))["accuracy"], 4),
-        definition="share of rows whose defined long form scores highest of the dictionary's",
-        data=DEFINED,
+        definition="share of rows whose right long form scores highest of the dictionary's",
+        data=DEFINED if name == "defined" else WRITTEN_OUT,
         records=len(rows),
         baseline=round(scores(rows, baseline)["accuracy"], 4),
-        baseline_definition="what other abstracts define most often, else the dictionary's first",
+        baseline_definition=said,
     )

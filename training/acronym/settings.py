@@ -7,25 +7,30 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from models.acronym.m_network import HeadConfig
+from models.acronym.m_network import Pooling
 from training.common.precision import Precision
 
-Objective = Literal["softmax", "m", "triplet"]
+Objective = Literal["tables", "m", "triplet"]
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What determines the weights of a run; the defaults are those of the recipe."""
+    """What determines a release; the defaults are those of the recipe."""
 
-    base: str = "mini"
     corpora: str = "written,ade,casi"
-    objective: Objective = "softmax"
-    layers: Annotated[int, Field(ge=1)] = 2
-    rank: Annotated[int, Field(ge=0)] = 16
+    objective: Objective = "tables"
+    prior: Annotated[float, Field(ge=0)] = 1.0
+    cues: Annotated[float, Field(ge=0)] = 3.0
+    base: str = "mini"
+    pooling: Pooling = "text"
+    shared_dropout: bool = False
+    anchor: Literal["drawn", "own"] = "drawn"
+    layers: Annotated[int, Field(ge=1)] = 1
+    rank: Annotated[int, Field(ge=0)] = 0
     lr: float = 5e-4
-    epochs: Annotated[int, Field(ge=1)] = 2
-    rows: Annotated[int, Field(ge=0)] = 2
-    pieces: Annotated[int, Field(ge=64)] = 96
+    epochs: Annotated[int, Field(ge=1)] = 10
+    rows: Annotated[int, Field(ge=0)] = 0
+    pieces: Annotated[int, Field(ge=64)] = 256
     limit: Annotated[int, Field(ge=0)] = 0
     seed: int = 0
     precision: Precision = "auto"
@@ -36,11 +41,6 @@ class Settings:
         return tuple(self.corpora.split(","))
 
     @property
-    def is_paper(self) -> bool:
-        """Whether the network is one of the paper's."""
-        return self.objective != "softmax"
-
-    @property
-    def shape(self) -> HeadConfig:
-        """The parts of the head."""
-        return HeadConfig(self.is_paper, alone=not self.is_paper, surface_features=not self.is_paper)
+    def is_network(self) -> bool:
+        """Whether the release has one of the paper's networks."""
+        return self.objective != "tables"

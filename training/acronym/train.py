@@ -1,5 +1,5 @@
-"""Training of the m-network (Seneviratne et al. 2022, sections 3 and 4), and of the head that compares long
-forms alone. The epoch with the best macro F1 on the validation rows is kept.
+"""Training of the networks of Seneviratne et al. (2022), sections 3 and 4. The epoch with the best macro F1
+on the validation rows is kept.
 """
 
 from __future__ import annotations
@@ -8,13 +8,12 @@ import random
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import torch
 from rich.console import Console
 from torch import Tensor, nn
 
-from models.acronym.questions import MarkedText, Question
+from models.acronym.questions import MarkedText
 from training.acronym.data import questions, read_parts, sample_rows, sense_of
 from training.acronym.network import loss_of, trained_network
 from training.acronym.settings import Settings
@@ -22,13 +21,11 @@ from training.common import adapter
 from training.common.batching import by_length
 from training.common.checkpoint import digest_of
 from training.common.corpora import CorpusError
-from training.common.loop import Trainee, TrainingLoop, steps_of, warmup_linear
+from training.common.loop import Trainee, TrainingLoop
 from training.evaluation.acronym import Row, scores
 
 console = Console()
 BATCH = 32
-#: Learning rate of the head of `softmax`, which has a weight for each cosine and letter feature.
-HEAD_LR = 3e-3
 #: Rows of one acronym that follow each other: they share long forms, which are then encoded once.
 RUN = 4
 #: The validation score that decides which epoch is kept.
@@ -36,7 +33,7 @@ DECIDING = "macro_f1"
 
 
 class AcronymTrainee(Trainee):
-    """A head and the upper layers of an encoder."""
+    """A linear layer and the upper layers of an encoder."""
 
     scores_untrained = True
     keeps_untrained = True
@@ -56,27 +53,17 @@ class AcronymTrainee(Trainee):
         self.network = trained_network(settings)
         self.questions = questions(self.rows)
         self.anchors = self._anchors()
-        if settings.shape.surface_features and self.rows:
-            count = self.network.encoder.count
-            features = torch.tensor([f for q in self.questions for f in q.features(count)])
-            self.network.head.spread.copy_(features.std(0).clamp(min=1e-3))
-        layers = {"params": adapter.trained_parameters(self.network.encoder.model), "lr": settings.lr}
-        head: dict[str, Any] = {"params": list(self.network.head.parameters())}
-        steps = max(1, steps_of(settings.epochs, len(self.rows), BATCH))
-        if settings.is_paper:
-            # Without the decay of weights it is Adam, and the rate is constant (section 4).
-            self.optimizer = torch.optim.AdamW([layers, head], lr=settings.lr, weight_decay=0.0, fused=True)
-            self.schedule: Any = torch.optim.lr_scheduler.LambdaLR(self.optimizer, lambda step: 1.0)
-        else:
-            self.optimizer = torch.optim.AdamW([layers, head], lr=HEAD_LR, fused=True)
-            self.schedule = warmup_linear(self.optimizer, steps)
+        learning = [
+            *adapter.trained_parameters(self.network.encoder.model), *self.network.dense.parameters(),
+        ]  # fmt: skip
+        # Without the decay of weights it is Adam, and the rate is constant (section 4).
+        self.optimizer = torch.optim.AdamW(learning, lr=settings.lr, weight_decay=0.0, fused=True)
+        self.schedule = torch.optim.lr_scheduler.LambdaLR(self.optimizer, lambda step: 1.0)
 
     def _anchors(self) -> list[MarkedText]:
-        """The anchor of each row: in the paper's networks one sentence of its sense, drawn at random, else
-        the row's own.
-        """
+        """The anchor of each row: its sentence, or one of its sense that is drawn at random (the paper)."""
         anchors = [q.anchor() for q in self.questions]
-        if not self.settings.is_paper:
+        if self.settings.anchor == "own":
             return anchors
         senses: dict[tuple[str, str], list[MarkedText]] = {}
         for row, anchor in zip(self.rows, anchors, strict=True):
@@ -86,7 +73,7 @@ class AcronymTrainee(Trainee):
         return [drawn[sense_of(row)] for row in self.rows]
 
     def modules(self) -> Sequence[nn.Module]:
-        return (self.network.encoder.model, self.network.head)
+        return (self.network.encoder.model, self.network.dense)
 
     def epoch(self, number: int) -> dict[str, float]:
         order = self.order(random.Random(f"{self.settings.seed} {number}"))
@@ -106,12 +93,8 @@ class AcronymTrainee(Trainee):
         return [i for run in runs for i in run]
 
     def _loss(self, batch: Sequence[int]) -> Tensor:
-        energies = self.energies([self.questions[i] for i in batch], [self.anchors[i] for i in batch])
-        return loss_of(energies, self.settings.objective)
-
-    def energies(self, asked: Sequence[Question], anchors: Sequence[MarkedText]) -> Tensor:
-        """(rows, m) energies."""
-        return self.network.energies(asked, anchors)[0]
+        asked, anchors = [self.questions[i] for i in batch], [self.anchors[i] for i in batch]
+        return loss_of(self.network.energies(asked, anchors), self.settings.objective)
 
     def validate(self, number: int) -> dict[str, float]:
         """Scores of the nearest long forms, the sentence itself being the anchor."""
@@ -121,7 +104,7 @@ class AcronymTrainee(Trainee):
         with torch.inference_mode():
             for batch in by_length([len(row.text) for row in self.validation], BATCH):
                 part = [asked[i] for i in batch]
-                nearest = self.energies(part, [q.anchor() for q in part]).argmin(1)
+                nearest = self.network.energies(part, [q.anchor() for q in part]).argmin(1)
                 for i, column in zip(batch, nearest.tolist(), strict=True):
                     best[i] = column
         chosen = [row.senses[i] for row, i in zip(self.validation, best, strict=True)]

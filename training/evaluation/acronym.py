@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from models.acronym.surface_features import undotted
+from models.acronym.questions import undotted
 from models.scores import Counts, ratio
 from models.types import Span
 from training.common.corpora import ENCODING, in_form

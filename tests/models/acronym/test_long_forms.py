@@ -1,20 +1,19 @@
-"""What speaks for a long form: cue words, its frequency, and the surface of its place."""
+"""What speaks for a long form: cue words and how frequent it is."""
 
 from __future__ import annotations
 
-import time
+import math
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from models.acronym import frequencies
 from models.acronym.cues import CLINICAL, FAR, MIDDLE, NEAR, PHRASE, CueWords
 from models.acronym.frequencies import UNRATED, WEIGHTS, SenseFrequencies
 from models.acronym.model import AcronymModel
-from models.acronym.surface_features import NAMES, features, surroundings, undotted
+from models.acronym.questions import Question, undotted
+from models.acronym.tables import TableScorer, Weights
 from models.releases.store import bundled, open_release
 
 CUES = {
@@ -93,16 +92,45 @@ def test_shares_add_up_and_are_equal_where_nothing_is_known() -> None:
     assert frequencies.shares("CT", forms) == pytest.approx(expected)
     assert frequencies.shares("C.T.", forms) == pytest.approx(expected)
     assert frequencies.shares("PE", ("a", "b")) == [0.5, 0.5]
-    assert frequencies.rates("CT") and not frequencies.rates("PE")
+
+
+def test_counts_of_a_corpus_count_beside_the_estimate() -> None:
+    forms = ("computed tomography", "chest tube", "clotting time")
+    estimated = SenseFrequencies(WORDS).shares("CT", forms)
+    counts = {"a": {("CT", forms[0]): 3, ("CT", forms[1]): 1}, "b": {("RA", "right atrium"): 5}}
+    # Half a row for each long form, parted as estimated; source b does not count this short form.
+    expected = [(n + 1.5 * e) / 5.5 for n, e in zip((3, 1, 0), estimated, strict=True)]
+    assert SenseFrequencies(WORDS, counts).shares("C.T.", forms) == pytest.approx(expected)
+    both = SenseFrequencies(WORDS, counts | {"b": {("CT", "other"): 1}})
+    mean = [(one + other) / 2 for one, other in zip(expected, estimated, strict=True)]
+    assert both.shares("CT", forms) == pytest.approx(mean)
+    assert SenseFrequencies({}, counts).shares("PE", ("a", "b")) == [0.5, 0.5]
 
 
 def test_frequencies_are_read_as_they_were_written(tmp_path: Path) -> None:
-    path = tmp_path / "frequencies.tsv"
-    SenseFrequencies(WORDS).write(path)
-    assert SenseFrequencies.load(path).words == WORDS
+    path, counted = tmp_path / "frequencies.tsv", tmp_path / "counts.tsv"
+    counts = {"casi": {("CT", "computed tomography"): 3}, "ade": {("CT", "chest tube"): 1}}
+    SenseFrequencies(WORDS, counts).write(path, counted)
+    read = SenseFrequencies.load(path, counted)
+    assert (read.words, read.counts) == (WORDS, counts)
+    assert SenseFrequencies.load(path).counts == {}
     path.write_text("short_form\tlong_form\tfrequency\nCT\tchest tube\toften\n", encoding="utf-8")
     with pytest.raises(ValueError, match="'often' is none of usual, common, occasional, rare"):
         SenseFrequencies.load(path)
+
+
+def test_a_score_is_the_weighted_sum_of_both_tables_and_a_share_of_the_softmax(cues: CueWords) -> None:
+    words = {("CTA", FORMS[0]): "usual", ("CTA", FORMS[1]): "rare", ("CTA", FORMS[2]): "rare"}
+    question = Question("Lungs ", "CTA", " bilaterally", FORMS)
+    rated = SenseFrequencies(words)
+    (found,) = TableScorer(rated, cues, Weights(prior=0.5, cues=2.0)).scores([question])
+    logs = [0.5 * math.log(share) for share in rated.shares("CTA", FORMS)]
+    logs[1] += 2.0  # "Lungs" stands beside it
+    total = sum(map(math.exp, logs))
+    assert found == pytest.approx([math.exp(x) / total for x in logs])
+    (unknown,) = TableScorer(rated, cues).scores([question._replace(short_form="XYZ")])
+    assert unknown == pytest.approx([1 / 3] * 3)
+    assert TableScorer(rated, cues).scores([question._replace(long_forms=FORMS[:1])]) == [[1.0]]
 
 
 def test_every_ambiguous_short_form_of_the_bundled_release_is_rated() -> None:
@@ -123,48 +151,6 @@ def test_the_usual_long_form_is_taken_where_the_sentence_says_nothing() -> None:
     assert [e.long_form for e in found[1]] == ["computed tomography"]
     assert [e.long_form for e in found[2]] == ["blood pressure"]
     assert found[3][0].long_form == "status post"
-
-
-def one_piece_if_known(text: str) -> int:
-    return 1 if text.lower() in {"", "translations", "object", "direct", "tables", "acid"} else len(text)
-
-
-def named(left: str, short: str, right: str, *forms: str) -> list[dict[str, float]]:
-    rows = features(surroundings(left, right, short), forms, one_piece_if_known)
-    return [dict(zip(NAMES, row, strict=True)) for row in rows]
-
-
-def test_features_are_of_the_letters_case_articles_and_plurals_around_an_acronym() -> None:
-    whole, cut = named("the ", "DO", "t constructions", "Direct Object", "Direct Objec")
-    assert (whole["joined_is_piece"], cut["joined_is_piece"]) == (0, 1)
-    alone, broken = named("the ", "DO", " constructions", "Direct Object", "Direct Objec")
-    assert (alone["end_is_piece"], broken["end_is_piece"]) == (1, 0)
-    assert (broken["begins_another"], alone["begins_another"]) == (1, 0)
-    title, plain = named("A Study Of ", "FST", " Methods", "Finite State", "finite state")
-    assert (title["titled_capitals"], plain["titled_capitals"]) == (1.0, 0.0)
-    assert title["titled_next_upper"] == 1.0
-    assert named("", "FST", " is", "Finite state")[0]["first_only_starts"] == 1.0
-    one, many = named("an ", "AT", " is", "acid table", "acid tables")
-    assert (one["an"], many["an"], many["one_of_plural"], many["is_plural"]) == (1, 1, 1, 1)
-    assert one["plural"] == 0
-    assert named("the ", "AT", "s", "acid tables")[0]["plural_twice"] == 1
-    right, wrong = named("the ", "AT", " x", "acid table", "direct object")
-    assert (right["initials"], right["spelled"], right["same_first"]) == (1, 1, 1)
-    assert (wrong["initials"], wrong["same_first"]) == (0, 0)
-
-
-def test_the_time_of_a_long_word_before_the_acronym_is_bounded() -> None:
-    started = time.process_time()
-    assert surroundings("a" * 99_000 + " ab", "", "DO").before == "ab"
-    assert time.process_time() - started < 1
-
-
-@given(st.text(max_size=20), st.text(max_size=20), st.lists(st.text(max_size=12), max_size=4))
-def test_any_text_gives_a_finite_number_for_each_name(left: str, right: str, forms: list[str]) -> None:
-    rows = features(surroundings(left, right, "MS"), forms, one_piece_if_known)
-    assert [len(row) for row in rows] == [len(NAMES)] * len(forms)
-    assert all(abs(value) < 1e4 for row in rows for value in row)
-    assert len(set(NAMES)) == len(NAMES)
 
 
 @pytest.mark.parametrize(

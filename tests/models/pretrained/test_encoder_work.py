@@ -21,7 +21,6 @@ RECORDS = {"posts": 64, "sentences": 64, "questions": 26}
 MOST = {
     ("posts", "ner"): (32, 3),
     ("posts", "normalization"): (10, 1),
-    ("sentences", "acronym"): (12, 1),
     ("sentences", "relation"): (56, 4),
     ("sentences", "normalization"): (9, 1),
     ("questions", "summarization"): (115, 5),
@@ -50,9 +49,6 @@ class Watched(Setup):
         super().__init__(data, dataclasses.replace(QUICK, records=RECORDS))
 
     def answers(self, topic: str, stage: Stage[Any, Any], records: Sequence[Any]) -> list[Any]:
-        if stage.name == "acronym":
-            # It keeps the vectors of long forms: counted is what it computes when it has them.
-            super().answers(topic, stage, records)
         with noted() as self.passes[topic, stage.name]:
             return super().answers(topic, stage, records)
 

@@ -11,6 +11,7 @@ import pytest
 import models
 from models.encoder import mpnet
 from models.loading import load, number_formats
+from models.releases.manifest import NO_BASE
 from models.releases.store import open_release
 from models.types import JUDGE, RELEASED
 from training.acronym.data import CORPORA
@@ -40,8 +41,8 @@ def test_a_manifest_states_the_place_base_code_data_and_scores_of_its_release(pa
     release = open_release(path)
     manifest = release.manifest
     assert (release.task, release.version) == (path.parent.name, path.name)
-    base = mpnet.NAME if release.task == JUDGE else "mini"
-    assert (manifest.base, manifest.base_sha256 is None) == (base, False)
+    base = {JUDGE: mpnet.NAME, "acronym": NO_BASE}.get(release.task, "mini")
+    assert (manifest.base, manifest.base_sha256 is None) == (base, base == NO_BASE)
     assert manifest.code_commit not in ("", "unknown")
     assert manifest.scores
     for score in manifest.scores:

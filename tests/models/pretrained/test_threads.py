@@ -8,11 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-import torch
 
-from models.acronym.acronym_encoder import AcronymEncoder
-from models.acronym.questions import MarkedText
-from models.encoder.model import Encoder
 from models.loading import as_json, load
 from models.releases.manifest import Release
 from models.types import TASKS, Query
@@ -53,28 +49,3 @@ def test_a_model_in_several_threads_answers_as_alone(task: str, tiny: dict[str, 
     together = in_threads([lambda i=i: several(i) for i in range(THREADS)])  # type: ignore[misc]
     for i in range(THREADS):
         assert together[i] == alone[i::THREADS]
-
-
-class ClearedAtOnce(dict[Any, Any]):
-    """A cache that another thread clears after each look into it."""
-
-    def __contains__(self, key: object) -> bool:
-        found = super().__contains__(key)
-        self.clear()
-        return found
-
-    def get(self, key: Any, default: Any = None) -> Any:
-        found = super().get(key, default)
-        self.clear()
-        return found
-
-
-def test_a_cache_that_another_thread_clears_changes_no_vector(small: Encoder) -> None:
-    encoder = AcronymEncoder(small)
-    marked = encoder.tokenize([MarkedText(f"pain {c} the drug", 0, 4) for c in "abc"])
-    expected = encoder.vectors(marked, set(marked))
-    count = encoder.count("drug")
-    encoder._cache, encoder._counts = ClearedAtOnce(encoder._cache), ClearedAtOnce(encoder._counts)
-    found = encoder.vectors(marked, set(marked))
-    assert torch.allclose(found.mean, expected.mean, atol=1e-5)
-    assert (encoder.count("drug"), encoder.count("drug")) == (count, count)

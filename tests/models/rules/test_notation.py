@@ -106,7 +106,7 @@ def test_the_kinds_of_a_table_are_described_and_read(name: str) -> None:
 OTHERS = {
     "acronym/cues.py": "words of a sentence",
     "acronym/model.py": "words of a sentence, a long form",
-    "acronym/surface_features.py": "a long form and the sentence around it",
+    "acronym/questions.py": "the letters of a short form",
     "assertion/triggers.py": "blanks within 300 characters",
     "drugs/joined.py": "a word",
     "files/delimited.py": "a line",

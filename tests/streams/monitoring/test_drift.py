@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -96,6 +97,15 @@ async def test_records_like_the_reference_have_no_drift_and_others_have(live: Lo
     assert other["pv_drift_psi", "found"] > 0.25
     assert other["pv_drift_vector", ""] > same["pv_drift_vector", ""] + 0.01
     assert metrics.DRIFT_RECORDS.labels("ner")._value.get() == WINDOW
+
+
+async def test_of_a_model_without_an_encoder_the_other_features_are_measured() -> None:
+    made = make_reference("short texts", text_features(None, [SHORT] * 400), [[0.9]] * 400)
+    live = replace(loaded(Mock(encoder=None)), reference=made)
+    await offered(Drift("ner", 1.0, now, 1), processed(AT_LEAST, LONG, live, ()), live)
+    found = series()
+    assert found.keys() == {("pv_drift_psi", "text_length"), ("pv_drift_psi", "found")}
+    assert min(found.values()) > 0.25
 
 
 async def test_nothing_is_said_of_too_few_records(live: Loaded) -> None:

@@ -28,8 +28,6 @@ def contexts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A small dictionary, a teaching corpus with a sense that no other source has and an acronym of its own,
     and a sentence to choose weights on.
     """
-    # Of the few acronyms there is one to validate on.
-    monkeypatch.setattr(data, "HELD_OUT", 0.5)
     monkeypatch.setattr(data, "acronym_contexts", lambda part: CONTEXTS)
     monkeypatch.setattr(data, "CLINICAL", write_dictionary(tmp_path / "dictionary.tsv"))
     rows = ["sentence\tshort_form\tlong_forms", "her PD was mild\tPD\tpain drug"]

@@ -1,4 +1,4 @@
-"""Training rows of acronyms: the split, sampling, and phrases whose initials stand in their place."""
+"""Training rows of acronyms: the split, sampling, and texts in which a long form is written out."""
 
 from __future__ import annotations
 
@@ -6,22 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from models.acronym.surface_features import undotted
 from models.types import Span
-from tests.training.acronym.corpus import DICTIONARY, rows
+from tests.training.acronym.corpus import DICTIONARY
 from training.acronym.data import (
     clinical_dictionary,
     extended_dictionary,
     read_parts,
     sample_rows,
-    sample_validation,
-    spellings,
-    split_by_acronym,
     validation_sentences,
-    with_dictionary_forms,
     written_rows,
 )
-from training.acronym.phrases import MOST_FORMS, ROWS, phrases, rows_of_phrases
 from training.acronym.settings import Settings
 from training.acronym.written_out import read_texts, rows_of_texts
 from training.common.long_forms import key
@@ -29,23 +23,7 @@ from training.evaluation.acronym import Row
 from training.teaching.batches import AcronymContext
 
 
-def test_validation_has_other_acronyms_than_training_in_all_corpora() -> None:
-    one = rows()
-    other = [Row("a p.d. b", Span(2, 6), ("pain drug", "panda dance"), "pain drug")]
-    for seed in range(5):
-        training, held_out = split_by_acronym([one, other], 0.4, seed)
-        assert len(training) + sum(map(len, held_out)) == len(one) + 1
-        names = {r.short_form for r in held_out[0]}
-        assert names
-        assert not {r.short_form for r in training} & names
-        assert bool(held_out[1]) == ("PD" in names) == (other[0] not in training)
-
-
-def test_each_corpus_has_its_share_of_validation_and_rows_are_limited() -> None:
-    large = [Row(f"PD {i}", Span(0, 2), (str(i), "x"), str(i)) for i in range(50)]
-    small = [Row(f"TP {i}", Span(0, 2), (str(i), "x"), str(i)) for i in range(4)]
-    rows = sample_validation([large, small], 1, 0, 12)
-    assert [r.short_form for r in rows] == ["PD"] * 6 + ["TP"] * 4
+def test_rows_of_a_long_form_are_limited() -> None:
     limited = [Row(f"PD {i}", Span(0, 2), ("a", "b"), "a" if i < 6 else "b") for i in range(8)]
     assert sorted(r.gold for r in sample_rows(limited, 3, 0)) == ["a", "a", "a", "b", "b"]
     assert len(sample_rows(limited, 0, 0, 4)) == 4
@@ -90,19 +68,18 @@ def test_held_out_abstracts_share_no_text_with_the_others(folder: Path) -> None:
     assert not {r.text for r in training.used} & {r.text for r in held_out.used}
 
 
-def test_the_corpora_of_a_run_are_trained_on_or_validate(folder: Path, contexts: None) -> None:
-    training, validation = read_parts(folder, Settings(corpora="written,sdu22_legal,ade,casi", rows=0))
-    trained, held_out = ({undotted(r.short_form) for r in rows} for rows in (training, validation))
-    assert trained and held_out and not trained & held_out
-    assert "UNSURED SENSE" not in {form for r in training for form in r.senses}
-    for limit in (0, 4):
-        settings = Settings(corpora="sdu22_legal", objective="m", limit=limit)
-        rows, held = read_parts(folder, settings)
+def test_a_share_of_the_rows_of_each_acronym_validates(folder: Path, contexts: None) -> None:
+    for limit in (0, 1):
+        rows, held = read_parts(folder, Settings(corpora="sdu22_legal", objective="m", limit=limit))
         assert len(held) == limit or not limit
         assert {r.short_form for r in held} <= {r.short_form for r in rows} == {"PD", "TP", "DD", "PT"}
         assert not {r.text for r in rows} & {r.text for r in held}
     only = read_parts(folder, Settings(corpora="casi", objective="m"))
     assert {r.short_form for part in only for r in part} == {"PD", "DD"}
+    every = read_parts(folder, Settings(corpora="written,ade,sdu22_legal,casi", objective="m"))
+    texts = {r.text for part in every for r in part}
+    assert {"he saw a PD at the zoo", "Day 2 had a PD.", "case 1: PT near p0"} <= texts
+    assert "she was NEW for a week" not in texts, "it has one long form"
 
 
 @pytest.mark.parametrize(
@@ -133,16 +110,11 @@ def test_dictionary_and_rows_grow_by_what_they_have_in_no_spelling() -> None:
         "RA": ["rheumatoid arthritis"],
     }
     assert KNOWN["IA"] == ["intra-arterial"]
-    row = Row("an I.A. x", Span(3, 7), ("intraarterial", "x"), "x")
-    (wide,) = with_dictionary_forms([row], extended_dictionary(KNOWN, WRITTEN_CONTEXTS))
-    assert wide.senses == ("intraarterial", "x", "intra-articular")
     dictionary = extended_dictionary(KNOWN, WRITTEN_CONTEXTS)
-    corpus = [Row("an IA x", Span(3, 5), ("INTRA-ARTICULAR", "x"), "x")]
-    rows = written_rows(WRITTEN_CONTEXTS, dictionary, spellings(dictionary, corpus))
+    rows = written_rows(WRITTEN_CONTEXTS, dictionary)
     assert [(r.short_form, r.gold) for r in rows] == [
         ("IA", "intra-arterial"),
         ("IA", "intra-articular"),
-        ("IA", "INTRA-ARTICULAR"),
         ("RA", "rheumatoid arthritis"),
     ]
     assert rows[0].senses == ("intra-arterial", "intra-articular")
@@ -155,65 +127,3 @@ def test_the_sentences_for_validation_have_a_sense_of_the_dictionary() -> None:
     # CT has one long form only.
     assert {(row.short_form, row.gold) for row in rows} == {("LFT", "liver function test")}
     assert all(row.senses == ("lung function test", "liver function test") for row in rows)
-
-
-TEXTS = [
-    "The acute renal failure was due to gentamicin.",
-    "A patient had acute renal failure, and rheumatic fever.",
-    "Rheumatic fever and renal failure were reported.",
-]
-
-
-def test_phrases_are_the_ends_of_runs_without_function_words() -> None:
-    assert [p.form for p in phrases(TEXTS[0])] == ["renal failure", "acute renal failure"]
-    assert [p.initials for p in phrases(TEXTS[0])] == ["RF", "ARF"]
-    # Punctuation, digits and double spaces end a run.
-    assert [p.form for p in phrases("Red, dry eye of drug-free 2 weeks  rest")] == ["dry eye"]
-
-
-def test_a_phrase_of_two_texts_with_a_rival_gives_rows_to_choose_from() -> None:
-    rows = rows_of_phrases(TEXTS, {"RF": ["rheumatoid factor"], "XY": ["xanthan yoghurt"]}, seed=0)
-    assert {r.gold for r in rows} == {"renal failure", "rheumatic fever"}
-    for row in rows:
-        assert row.short_form == "RF"
-        assert set(row.senses) == {"renal failure", "rheumatic fever", "rheumatoid factor"}
-        assert row.text in {
-            text[: text.lower().find(row.gold)] + "RF" + text[text.lower().find(row.gold) + len(row.gold) :]
-            for text in TEXTS
-        }
-    counts = [sum(r.gold == gold for r in rows) for gold in ("renal failure", "rheumatic fever")]
-    assert counts == [ROWS, ROWS]
-    assert not rows_of_phrases(TEXTS[:1], {"RF": ["rheumatoid factor"]}, seed=0)
-    assert not rows_of_phrases(["dry eye", "a dry eye"], {}, seed=0)
-
-
-def test_the_right_long_form_is_among_those_that_are_sampled() -> None:
-    many = {"DE": [f"dog ear {n}" for n in range(30)]}
-    rows = rows_of_phrases(["dry eye", "a dry eye"], many, seed=0)
-    assert len(rows) == 2
-    assert all(len(r.senses) == MOST_FORMS and r.senses.count("dry eye") == 1 for r in rows)
-
-
-def test_some_plurals_stand_outside_of_the_initials() -> None:
-    texts = [f"The {word} events of day {n}" for n in range(40) for word in ("adverse", "acute")]
-    rows = rows_of_phrases(texts, {f"AE{n}": [] for n in range(2)} | {"AE": ["air embolism"]}, seed=1)
-    outside = [r for r in rows if r.text[r.span.end :].startswith("s ")]
-    assert all(r.gold.endswith("event") for r in outside)
-    assert all(r.gold.endswith("events") for r in rows if r not in outside)
-    assert {r.text[r.span.start : r.span.end] for r in rows} == {"AE"}
-
-
-def test_the_plural_that_a_text_had_is_no_wrong_long_form() -> None:
-    texts = [f"The {word} of day {n}" for n in range(40) for word in ("adverse events", "acute effects")]
-    forms = {"AE": ["air embolism", "adverse events"]}
-    rows = [row for seed in range(9) for row in rows_of_phrases(texts, forms, seed)]
-    outside = [r for r in rows if r.text[r.span.end :].startswith("s ")]
-    assert {r.gold for r in outside} == {"adverse event", "acute effect"}
-    for row in outside:
-        # Plurals of other phrases, and the dictionary's other long forms, are still wrong ones.
-        plurals = {"adverse events", "acute effects"} - {f"{row.gold}s"}
-        assert set(row.senses) == {row.gold, "air embolism", *plurals}
-    # Where the singular is the only other long form, the plural is written with its own s.
-    both = ["an adverse event", "an adverse event again", "the adverse events", "few adverse events"]
-    rows = [row for seed in range(9) for row in rows_of_phrases(both, {}, seed)]
-    assert {tuple(sorted(row.senses)) for row in rows} == {("adverse event", "adverse events")}

@@ -57,7 +57,7 @@ def test_unknown_settings_and_releases_without_tables_or_terminology_are_refused
     monkeypatch.setattr("training.__main__.task_of", lambda name: task_of("idiom"))
     code, said = run("refresh", tiny["summarization"].path, "--data", tmp_path)
     assert code == 2
-    assert "a release of summarization has no tables" in said
+    assert "a release of summarization is made again by its recipe" in said
     code, said = run("refresh", tiny["ner"].path, "--terms", tmp_path)
     assert code == 2
     assert "a release of ner has no terminology" in said
