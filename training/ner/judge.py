@@ -45,7 +45,7 @@ class Settings(TaggerSettings):
     whole: str = "posts_61,posts_62"
     stated: Share = 0.8
     heads: bool = True
-    own_from: Share = 0.3
+    own_from: Share = 0.4
     window: Count = 96
 
 
