@@ -57,13 +57,7 @@ def test_training_says_what_it_loads() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [
-        "evaluate posts --limit 1",
-        f"verify {bundled('ner')}",
-        "demo",
-        "check --load",
-        "replay posts",
-    ],
+    ["evaluate posts --limit 1", f"verify {bundled('ner')}", "demo", "check --load", "replay posts"],
 )
 def test_a_command_speaks_before_it_imports_what_is_slow(arguments: str) -> None:
     assert at_the_first_words("streams", *arguments.split()).endswith("[]")

@@ -11,7 +11,6 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from streams.monitoring import http
 from streams.settings import Settings
 from tests.deploy.manifests import K8S, Object, by_name, is_of_kubernetes, objects, validate
 from tests.deploy.test_deploy import STAGES, alerts, exported, load
@@ -211,16 +210,6 @@ def test_probes_ask_the_worker_and_leave_it_time_to_end_itself_and_to_drain(over
         assert pod["terminationGracePeriodSeconds"] > float(variables["PV_GRACE"]) + 15
 
 
-@pytest.mark.parametrize("path", ["/health/live", "/health/ready", "/metrics"])
-async def test_the_addresses_of_probes_and_scrapes_are_served(path: str) -> None:
-    runner, _ = await http.start("127.0.0.1", 0, dict, dict, list)
-    try:
-        assert runner.app is not None
-        assert path in {resource.canonical for resource in runner.app.router.resources()}
-    finally:
-        await runner.cleanup()
-
-
 @overlays
 def test_the_topics_job_creates_the_topics_with_the_settings_of_the_workers(overlay: str) -> None:
     (job,) = objects(overlay, "Job")
@@ -260,10 +249,7 @@ def test_the_monitor_scrapes_the_workers_under_the_labels_that_the_alerts_expect
     assert endpoint["path"] == "/metrics"
     assert endpoint["honorLabels"]
     assert endpoint["relabelings"] == [
-        {
-            "sourceLabels": ["__meta_kubernetes_pod_label_app_kubernetes_io_component"],
-            "targetLabel": "stage",
-        }
+        {"sourceLabels": ["__meta_kubernetes_pod_label_app_kubernetes_io_component"], "targetLabel": "stage"}
     ]
 
 

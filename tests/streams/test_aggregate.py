@@ -46,11 +46,7 @@ def test_codes_and_spans_stay_and_nothing_of_the_text_or_its_author_does() -> No
     assert b"secret" not in encode(bare) and b"abab" not in encode(bare)
     assert (bare.events[0].pt, bare.events[0].drugs) == ("Rash", ("sertraline",))
     spans = [(m.start, m.end, m.label) for m in bare.mentions]
-    assert spans == [
-        (11, 17, "DRUG"),
-        (22, 32, "DRUG"),
-        (41, 51, "ADE"),
-    ]
+    assert spans == [(11, 17, "DRUG"), (22, 32, "DRUG"), (41, 51, "ADE")]
     assert decode(CodedReport, encode(bare)) == bare
     assert without_text(bare) == bare
 

@@ -155,17 +155,6 @@ async def test_what_is_no_ordinary_error_is_the_fault_of_its_record_too(error: B
     assert (headers["pv-detail"] or b"").startswith(b"RuntimeError in predict, line")
 
 
-async def test_a_tagger_with_an_answer_too_few_does_not_stop_its_stage() -> None:
-    class Short(FakeTagger):
-        def predict(self, batch: Sequence[str], _stated: object = ()) -> list[list[Any]]:
-            return super().predict(batch)[: None if batch == ["canary"] else -1]
-
-    ports = ThreadedPorts(Short(), 1)
-    await finish(ports, batches_of([post(0, "fine"), post(1, "fine")]))
-    assert ports.acked == [0, 1]
-    assert len(ports.to("posts.dead")) == 2
-
-
 async def test_a_batch_that_ends_first_waits_for_the_one_before_it() -> None:
     tagger = GatedTagger("slow", "quick")
     ports = ThreadedPorts(tagger, 2)

@@ -128,18 +128,6 @@ def test_of_one_partition_the_upsert_keeps_the_same_in_whatever_order_records_ar
     assert kept == [expected, expected]
 
 
-def test_a_stale_record_cannot_bring_a_deleted_report_back() -> None:
-    latest: Latest[str] = Latest()
-    assert latest.offer("a", revision(7), "first") == "newer"
-    assert latest.offer("b", revision(8), "other") == "newer"
-    assert latest.offer("a", revision(9), None) == "newer"
-    assert latest.offer("a", revision(7, ner=5), "first") == "stale"
-    assert latest.offer("a", revision(9), None) == "repeated"
-    assert list(latest.items()) == [("b", "other")]
-    assert latest.offer("a", revision(10), "again") == "newer"
-    assert list(latest.items()) == [("b", "other"), ("a", "again")]
-
-
 def test_the_upsert_remembers_a_bounded_number_of_deletions_the_last_ones() -> None:
     latest: Latest[str] = Latest(deletions=2)
     for offset, key in enumerate("abcab"):

@@ -10,7 +10,7 @@ import pytest
 from streams import metrics
 from streams.agents import ner
 from streams.records import NO_TIMESTAMP, Inbound, Report, TaggedReport
-from streams.stage import Stage, StageBroken, run_stage
+from streams.stage import Stage, run_stage
 from streams.topics import EVENTS, MENTIONS, POSTS, QUESTIONS
 from tests.fakes import FakePorts, FakeTagger, batches_of, inbound, loaded
 
@@ -66,14 +66,6 @@ async def test_a_record_of_another_source_is_of_that_source_in_all_that_is_made_
     assert [headers["pv-topic"] for _, _, headers in letters] == [b"questions"] * 2
     assert [headers["pv-reason"] for _, _, headers in letters] == [b"poison", b"bad_record"]
     assert (ports.to("posts.dead"), ports.acked) == ([], [0, 1, 2, 3])
-
-
-async def test_a_failing_model_ends_the_stage_without_a_dead_letter() -> None:
-    ports = FakePorts(loaded(FakeTagger(failing=True)))
-    with pytest.raises(StageBroken, match="canary"):
-        await run(ports, [post(0), post(1)])
-    assert ports.sent == []
-    assert ports.acked == []
 
 
 @pytest.mark.parametrize("topic", ["mentions", "posts.dead"])

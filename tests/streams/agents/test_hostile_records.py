@@ -14,7 +14,6 @@ import pytest
 from streams import metrics
 from streams.agents import ner
 from streams.agents.pipeline import STAGES
-from streams.broker.deletions import Deletions, Place
 from streams.codec import encode
 from streams.dead_letters.headers import MAX_LETTER_BYTES
 from streams.dead_letters.redrive import redrive_headers
@@ -43,16 +42,6 @@ def dropped() -> float:
     return (
         metrics.REGISTRY.get_sample_value("pv_records_total", {"stage": "ner", "outcome": "dropped"}) or 0.0
     )
-
-
-async def test_a_key_without_a_value_is_a_deletion_and_is_passed_on() -> None:
-    ports = await run(post(0), inbound(1, None), post(2))
-    assert [(key, value is None) for key, value, _ in ports.to("mentions")] == [
-        (b"r0", False),
-        (b"key-1", True),
-        (b"r2", False),
-    ]
-    assert ports.to("posts.dead") == []
 
 
 async def test_a_deletion_has_the_origin_of_its_source_record_in_all_stages_and_no_impossible_time() -> None:
@@ -186,17 +175,6 @@ async def test_each_stage_passes_a_deletion_on_in_place(stage: Stage[Any, Any], 
     assert origins == ([f"{source.name}/0/{n}".encode() for n in (1, 3)] if source in INPUTS else [None] * 2)
     assert [p.report is None for p in ports.observed] == [False, True, False, True]
     assert kind in (Report, ExpandedReport, TaggedReport)
-
-
-def test_a_tombstone_deletes_what_was_before_it_and_not_what_came_after() -> None:
-    deletions = Deletions([b"a"], {0: 3, 1: 0})
-    deletions._tombstones = {b"a": [Place(0, 5), Place(1, 2)]}
-    assert deletions.follow(b"a", Place(0, 4))
-    assert deletions.follow(b"a", Place(0, 6)), "the key was deleted in the partition it moved to"
-    assert not deletions.follow(b"b", Place(0, 4))
-    assert [deletions.are_unknown(Place(0, n)) for n in (2, 3)] == [True, False]
-    deletions._tombstones = {b"a": [Place(0, 5)]}
-    assert not deletions.follow(b"a", Place(0, 6))
 
 
 def test_every_topic_with_texts_forgets_them_and_keeps_tombstones_as_long_as_the_texts() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.partitioner import DefaultPartitioner
 
@@ -26,33 +25,6 @@ def test_with_three_replicas_two_must_confirm_and_otherwise_the_broker_decides()
         for replication in (1, 2):
             configuration = new_topic(topic, Settings(replication=replication)).topic_configs
             assert "min.insync.replicas" not in configuration
-
-
-@pytest.mark.parametrize("settings", [ONE, THREE], ids=["one", "three"])
-def test_topics_as_they_are_created_do_not_differ(settings: Settings) -> None:
-    for topic in TOPICS:
-        entries = {"min.insync.replicas": "1", **topic.configuration(settings.replication)}
-        state = TopicState(topic.partitions or 4, settings.replication, entries | {"segment.bytes": "7"})
-        assert list(compare(topic, state, settings)) == []
-
-
-def test_a_difference_is_named_with_what_was_expected_and_what_is_there() -> None:
-    entries = EVENTS.configuration() | {"retention.ms": "5", "min.insync.replicas": "1"}
-    found = [str(d) for d in compare(EVENTS, TopicState(7, 2, entries), THREE)]
-    assert found == [
-        "events: partitions is 7, expected 4",
-        "events: replication is 2, expected 3",
-        "events: retention.ms is 5, expected 2592000000",
-        "events: min.insync.replicas is 1, expected 2",
-    ]
-
-
-def test_more_replicas_in_sync_than_there_are_is_a_problem_whatever_the_table_says() -> None:
-    entries = POSTS.configuration() | {"min.insync.replicas": "2"}
-    (difference,) = compare(POSTS, TopicState(4, 1, entries), ONE)
-    assert difference.problem == "every record is refused, because there are only 1 replicas"
-    two = Settings(replication=2)
-    assert not list(compare(POSTS, TopicState(4, 2, entries), two))
 
 
 def test_a_configuration_that_may_not_be_read_is_a_difference_and_no_problem() -> None:

@@ -10,16 +10,7 @@ from rich.console import Console
 
 from models.types import ADE, DRUG, Candidate, Mention, Neighbour, Relation, ShortQuestion
 from streams.cli.display import highlighted, render
-from streams.records import (
-    CodedEvent,
-    CodedReport,
-    Cursor,
-    Lease,
-    Report,
-    Review,
-    Signal,
-    Summary,
-)
+from streams.records import CodedEvent, CodedReport, Cursor, Lease, Report, Review, Signal, Summary
 from tests.streams.store.messages import FOUND
 
 

@@ -57,11 +57,7 @@ class TokenServer:
             self.refused += 1
             return 400, {"error": "invalid_request"}
         self.issued.append(unsigned_token(self.lifetime))
-        return 200, {
-            "access_token": self.issued[-1],
-            "token_type": "Bearer",
-            "expires_in": self.lifetime,
-        }
+        return 200, {"access_token": self.issued[-1], "token_type": "Bearer", "expires_in": self.lifetime}
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         server = self

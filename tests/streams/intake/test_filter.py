@@ -15,34 +15,15 @@ TERMS = Terms(drug_names())
 @pytest.mark.parametrize(
     "text",
     [
-        "Zoloft's great",
-        "#zoloft",
-        "two zolofts",
-        "(ZOLOFT)",
-        "5-fu today",
-        "valproic\n  acid x",
-        "abilfy again",
-        "Zoloft10mg",
-        "10mgzoloft",
-        "#ZoloftSideEffects",
-        "#zoloftproblems",
-        "zoloft_50",
+        "Zoloft's great", "#zoloft", "two zolofts", "(ZOLOFT)", "5-fu today", "valproic\n  acid x",
+        "abilfy again", "Zoloft10mg", "10mgzoloft", "#ZoloftSideEffects", "#zoloftproblems", "zoloft_50",
     ],
-)
+)  # fmt: skip
 def test_a_name_or_a_listed_misspelling_is_found_as_a_word(text: str) -> None:
     assert TERMS.occur_in(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["azoloft", "zoloftes", "15-fu", "_zoloft", "", "nothing at all", "zol", "@zoloft2you", "#zoloftxyz"],
-)
-def test_a_part_of_a_word_is_no_name(text: str) -> None:
-    assert not TERMS.occur_in(text)
-
-
-def test_a_name_is_found_behind_a_longer_one_that_is_part_of_a_word() -> None:
-    assert Terms(["red pill", "pill b"]).occur_in("xred pill b")
+    no_words = ("azoloft", "zoloftes", "15-fu", "_zoloft", "", "nothing at all", "zol", "@zoloft2you")
+    assert not any(map(TERMS.occur_in, (*no_words, "#zoloftxyz")))
+    assert Terms(["red pill", "pill b"]).occur_in("xred pill b"), "behind a longer one that is no word"
 
 
 def test_every_name_of_the_lexicon_is_found_where_the_lexicon_finds_it() -> None:
@@ -86,7 +67,4 @@ SPANISH = "Desde que tomo zoloft no puedo dormir nada por la noche"
 )
 def test_the_stated_language_goes_before_the_found_one(text: str, stated: str | None, verdict: str) -> None:
     assert Filter(TERMS, ("en",)).judge(text, stated) == verdict
-
-
-def test_without_terms_everything_passes() -> None:
-    assert Filter(None, ("en",)).judge(SPANISH, "es") == "passed"
+    assert Filter(None, ("en",)).judge(text, stated) == "passed"

@@ -135,13 +135,9 @@ def review(report: str) -> Review:
 
 
 async def decide(settings: Settings, *reports: str) -> list[Review]:
-    log = ReviewLog(settings)
-    try:
-        await log.start()
+    async with started(settings) as log:
         for report in reports:
             await log.append(review(report))
-    finally:
-        await log.stop()
     return log.reviews
 
 

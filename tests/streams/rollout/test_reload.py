@@ -57,34 +57,20 @@ async def test_of_the_announcements_during_a_load_only_the_last_is_loaded(
     loader = HeldLoader()
     monkeypatch.setattr(reload, "load_release", loader)
     handle = new_handle(store)
+    current = handle.current
     async with reloading(handle, store.settings) as (_, announce):
         announce(store.sound[0])
         await until(lambda: bool(loader.requested))
         for version in (store.failing, store.sound[1], store.sound[2]):
             announce(version)
             await asyncio.sleep(0)
+        assert handle.current is current, "and the loop goes on"
         loader.may_load.set()
         await until(lambda: handle.current.version == store.sound[2])
         await asyncio.sleep(0.1)
     assert loader.requested == [store.sound[0], store.sound[2]]
     assert handle.reloads == 2
     assert handle.refused is None
-
-
-async def test_a_load_does_not_block_the_event_loop(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    loader = HeldLoader()
-    monkeypatch.setattr(reload, "load_release", loader)
-    handle = new_handle(store)
-    current = handle.current
-    async with reloading(handle, store.settings) as (_, announce):
-        announce(store.sound[0])
-        await until(lambda: bool(loader.requested))
-        for _ in range(100):
-            await asyncio.sleep(0)
-        assert handle.current is current
-        loader.may_load.set()
-        await until(lambda: handle.reloads == 1)
-    assert handle.current.version == store.sound[0]
 
 
 async def test_a_pinned_task_ignores_announcements(store: Store, caplog: pytest.LogCaptureFixture) -> None:

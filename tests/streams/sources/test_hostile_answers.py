@@ -158,7 +158,7 @@ async def test_rules_on_pages_without_an_end_are_left() -> None:
 
 
 async def test_messages_and_pings_of_a_socket_do_not_keep_the_loop() -> None:
-    sent, got = 1_500, 0
+    sent, got = 300, 0
 
     async def answer(request: web.Request) -> web.StreamResponse:
         socket = web.WebSocketResponse(autoping=False)

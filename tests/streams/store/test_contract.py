@@ -141,19 +141,6 @@ def test_a_report_of_the_future_or_of_1792_counts_in_signals_from_its_arrival_on
     assert rows(database, "SELECT created_at FROM reports WHERE id = 'far'") == [(far.replace(tzinfo=None),)]
 
 
-def test_the_latest_record_of_a_key_replaces_the_others_whatever_arrives_last(opened: Open) -> None:
-    database = opened(write=True)
-    first, second = report("a", 1, event()), report("a", 2, event(pt="Insomnia"), event(drug="lithium"))
-    apply(database, message(0, first), message(1, report("b", 3)))
-    apply(database, message(2, second))
-    expected = contents(database)
-    assert [pair[2:4] for pair in expected[2]] == [("lithium", "Nausea"), ("sertraline", "Insomnia")]
-    counts = apply(database, message(3, first), message(4, second))
-    assert (counts["stale"], counts["repeated"], counts["written"]) == (1, 1, 0)
-    assert contents(database) == expected
-    assert database.offsets() == {("events", 0): 5}
-
-
 def test_a_tombstone_deletes_a_report_and_a_stale_record_does_not_bring_it_back(opened: Open) -> None:
     database = opened(write=True)
     apply(database, message(0, report("a", 1, event())), message(1, report("b", 2, event())))
@@ -205,7 +192,7 @@ def test_in_whatever_order_and_batches_messages_arrive_the_tables_are_same(opene
 
 
 @pytest.mark.parametrize("generations", [{}, {"summarization": 7}, {"ner": 7}])
-@pytest.mark.parametrize("order", [(0, 1), (1, 0), (0, 1, 0), (1, 0, 1)])
+@pytest.mark.parametrize("order", [(0, 1, 0), (1, 0, 1)])
 def test_a_question_keeps_its_events_and_its_short_form_in_whatever_order_they_arrive(
     opened: Open, generations: dict[str, int], order: tuple[int, ...]
 ) -> None:
@@ -220,11 +207,11 @@ def test_a_question_keeps_its_events_and_its_short_form_in_whatever_order_they_a
         generations={n: g for n, g in generations.items() if n == "ner"},
     )  # fmt: skip
     both = Inbound("summaries", 2, 9, b"q", encode(summary), 0.0), message(3, found)
-    for i in order:
-        apply(database, both[i])
     joined = "FROM reports r JOIN summaries s ON s.id = r.id JOIN events e ON e.report_id = r.id"
     sql = f"SELECT r.source, s.source, s.summary, e.pt {joined}"
-    assert rows(database, sql) == [("questions", "questions", "short?", "Nausea")]
+    for number, i in enumerate(order):
+        apply(database, both[i])
+        assert number == 0 or rows(database, sql) == [("questions", "questions", "short?", "Nausea")]
     assert database.offsets() == {("summaries", 2): 10, ("events", 0): 4}
     headers = ((ORIGIN, b"questions/0/1"), (RECEIVED_AT, NOON.isoformat().encode()))
     apply(database, Inbound("events", 0, 4, b"q", None, 0.0, headers))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.streams.web.conftest import Client, Page, crowded, fill
-from tests.streams.web.test_review import fields, follow, given
+from tests.streams.web.test_review import fields, follow
 from tests.streams.web.test_second import reviewers
 
 
@@ -139,11 +139,3 @@ async def test_a_second_reader_sees_no_event_of_the_report_as_decided(brokered: 
         form = await bob.given("second")
         assert form["report"].startswith("crowded")
         assert "rejected" not in await bob.html("second")
-
-
-async def test_the_whole_report_opens_at_the_event(brokered: Page) -> None:
-    async with brokered.served() as browser:
-        client = browser()
-        assert (await given(client))["report"] == "r5"
-        assert 'href="/report?id=r5#event-0"' in await shown(client)
-        assert 'id="event-0"' in await shown(client, "/report?id=r5")

@@ -59,6 +59,14 @@ async def follow(settings: Settings) -> None:
         database.close()
 
 
+async def chain(settings: Settings) -> list[Review]:
+    """All decisions."""
+    log = ReviewLog(settings)
+    await log.start()
+    await log.stop()
+    return log.reviews
+
+
 def stored_rows(settings: Settings, sql: str) -> list[tuple[Any, ...]]:
     database = open_database(settings)
     found = list(database.query(sql)[1])
@@ -85,13 +93,11 @@ async def test_reviewers_never_get_the_same_event(brokered: Page, tmp_path: Path
             decided += [form["report"] for form in forms]
         assert len(set(decided)) == 6
         assert "No event waits" in await (await one.get("/review")).text()
-    log = ReviewLog(brokered.settings)
-    await log.start()
-    await log.stop()
-    assert sorted(review.report_id for review in log.reviews) == sorted(decided)
-    assert verify(log.reviews) == log.reviews
-    changed = [replace(log.reviews[0], reviewer="eve"), *log.reviews[1:]]
-    for broken in (changed, log.reviews[1:], [*log.reviews[:2], *log.reviews[3:]]):
+    reviews = await chain(brokered.settings)
+    assert sorted(review.report_id for review in reviews) == sorted(decided)
+    assert verify(reviews) == reviews
+    changed = [replace(reviews[0], reviewer="eve"), *reviews[1:]]
+    for broken in (changed, reviews[1:], [*reviews[:2], *reviews[3:]]):
         with pytest.raises(BrokenChain):
             verify(broken)
 
@@ -147,10 +153,7 @@ async def test_a_decision_on_a_code_that_a_later_release_has_changed_is_refused(
         while (form := await given(client))["report"] != "r5":
             assert await sent(client, "/review", form | {"action": "skip"}) == 303
         assert await sent(client, "/review", form | {"action": "accept"}) == 303
-    log = ReviewLog(brokered.settings)
-    await log.start()
-    await log.stop()
-    assert [review.after.pt for review in log.reviews] == ["Insomnia"]
+    assert [review.after.pt for review in await chain(brokered.settings)] == ["Insomnia"]
 
 
 def write_again(settings: Settings, id_: str, i: int, pt: str = "Nausea", offset: int = 900) -> None:
@@ -177,10 +180,7 @@ async def test_a_form_that_is_sent_several_times_at_once_is_one_decision(brokere
         undo = dict(re.findall(r'name="(csrf|sequence)" value="(\w+)"', html[html.index("/review/undo") :]))
         found = await asyncio.gather(*(sent(client, "/review/undo", undo) for _ in range(4)))
         assert sorted(found) == [303, 409, 409, 409]
-    log = ReviewLog(brokered.settings)
-    await log.start()
-    await log.stop()
-    assert [review.action for review in log.reviews] == ["accept", "undo"]
+    assert [review.action for review in await chain(brokered.settings)] == ["accept", "undo"]
 
 
 async def test_events_that_the_store_does_not_know_as_decided_do_not_hide_the_others(

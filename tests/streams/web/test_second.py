@@ -23,7 +23,7 @@ from streams.web.queue import READINGS
 from tests.streams.store.messages import FOUND as AS_FOUND
 from tests.streams.store.messages import deletion
 from tests.streams.web.conftest import Client, Page, fill, reports
-from tests.streams.web.test_review import fields, follow, stored_rows
+from tests.streams.web.test_review import chain, fields, follow, stored_rows
 
 HEADER = "X-User"
 COLUMNS = "span_start, span_end, mention, drugs, drug_evidence, pt, review"
@@ -67,10 +67,7 @@ async def reviewers(page: Page) -> Any:
 
 
 async def readings(page: Page) -> list[tuple[str, int, str]]:
-    log = ReviewLog(page.settings)
-    await log.start()
-    await log.stop()
-    return [(review.reviewer, review.reading, review.action) for review in log.reviews]
+    return [(review.reviewer, review.reading, review.action) for review in await chain(page.settings)]
 
 
 @pytest.mark.slow

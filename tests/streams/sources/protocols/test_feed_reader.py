@@ -159,9 +159,7 @@ def test_of_an_entry_that_cannot_be_read_the_kind_of_error_is_kept_and_the_other
     assert (feed["dropped"], feed["broken"], feed["language"]) == ({kind: 1}, True, "en-us")
 
 
-async def test_an_entry_that_is_left_out_is_counted_and_logged_once(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_an_entry_that_is_left_out_is_counted_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     delivery = KeptDelivery()
     before = sample("pv_source_items_total", source="rss", outcome="unreadable")
     body = f"{HEAD}{entry(1)}{entry(2, '<gml:pos>1 2</gml:pos>')}<item><guid>3</guid></item>{END}".encode()

@@ -145,15 +145,6 @@ async def test_the_time_without_a_connection_is_a_gap_but_for_what_is_asked_for_
     assert api.queries[0]["backfill_minutes"] == "5"
 
 
-async def test_silence_beyond_the_keep_alive_is_an_interruption() -> None:
-    async with XApi(World([])) as api:
-        before = sample("pv_source_reconnects_total", source="x", reason="silent")
-        source = X(token=TOKEN, server=api.url, rules=["a"], backoff=FAST, silence=0.05)
-        async with running(runner(source, KeptDelivery())):
-            await until(lambda: api.connections >= 3)
-    assert sample("pv_source_reconnects_total", source="x", reason="silent") >= before + 2
-
-
 @pytest.mark.slow
 async def test_nothing_is_lost_through_100_faults_and_compliance_finds_every_deletion() -> None:
     world = World.made(seed=21, posts=1000, delete_first=False)
