@@ -183,11 +183,8 @@ def test_holding_out_splits_without_loss_and_the_same_way_each_time(n: int, shar
     assert len(held) == round(n * share)
     assert sorted(rest + held, key=lambda t: int(t.id)) == texts
     assert hold_out(texts, share, seed) == (rest, held)
-
-
-def test_another_seed_holds_out_other_texts() -> None:
-    texts = [GoldText(str(i), "x", ()) for i in range(50)]
-    assert hold_out(texts, 0.5, 1) != hold_out(texts, 0.5, 2)
+    if n > 30 and 0.4 < share < 0.6:
+        assert hold_out(texts, share, seed + 1) != (rest, held)
 
 
 @pytest.mark.parametrize(
@@ -223,10 +220,7 @@ def test_a_file_of_another_form_is_named_with_what_is_wrong_in_one_line(
 
 @pytest.mark.parametrize(
     ("read", "name"),
-    [
-        (lambda data: read_meqsum(data, "train"), "meqsum.jsonl"),
-        (read_mediqa, "mediqa21_val.jsonl"),
-    ],
+    [(lambda data: read_meqsum(data, "train"), "meqsum.jsonl"), (read_mediqa, "mediqa21_val.jsonl")],
 )
 @pytest.mark.parametrize("line", ['{"id": "1"}', "5", '{"question": "cut off', '["a"]', '{"question": null}'])
 def test_questions_of_another_form_are_named_in_one_line(

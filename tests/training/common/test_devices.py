@@ -55,9 +55,7 @@ def test_a_gpu_computes_in_16_bits(supported: bool, expected: str, monkeypatch: 
     assert precision.resolved("float32", "cuda") == "float32"
 
 
-def test_products_on_a_gpu_are_in_16_bits_where_the_run_says_so(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_products_on_a_gpu_are_in_16_bits_where_the_run_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, Any, bool]] = []
     monkeypatch.setattr(torch, "autocast", lambda kind, dtype, enabled: asked.append((kind, dtype, enabled)))
     precision.mixed("bfloat16", torch.device("cuda", 1))

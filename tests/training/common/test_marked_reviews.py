@@ -12,15 +12,7 @@ import pytest
 
 from models.types import STATUSES
 from training.common.corpora import CorpusError
-from training.common.marked_reviews import (
-    FOLDER,
-    PARTS,
-    REVIEWS,
-    STATUS_OF,
-    ReviewMark,
-    digest,
-    read_marked,
-)
+from training.common.marked_reviews import FOLDER, PARTS, REVIEWS, STATUS_OF, ReviewMark, digest, read_marked
 
 TEXT = "No more hives 🙂, but dry mouth"
 ROW = {"id": "7", "field": "comments", "digest": digest(TEXT)}
@@ -84,13 +76,10 @@ def test_no_part_holds_a_text_and_no_review_is_in_two() -> None:
         assert all(row.keys() == {"id", "field", "digest", "marks"} for row in rows)
         assert {label for row in rows for _, _, label in row["marks"]} <= STATUS_OF.keys()
         assert len(rows) == 3 * len(reviews[part])
+    assert set(STATUS_OF.values()) <= set(STATUSES)
     second = reviews.pop("second")
     assert sum(map(len, reviews.values())) == len(set().union(*reviews.values())) == 330
     assert second <= set().union(*reviews.values())
-
-
-def test_every_label_has_a_status_of_the_tagger() -> None:
-    assert set(STATUS_OF.values()) <= set(STATUSES)
 
 
 def test_the_marks_fit_the_corpus() -> None:

@@ -62,6 +62,9 @@ def count(data: Annotated[Path, typer.Option()]) -> None:
         raise EvaluationError(f"{data}:\nno record in it")
     if data.suffix:
         raise ReleaseError(f"{data} has several taggers")
+    if data.name == "weights":
+        # A disk that is full is no error of the system to the library that writes them.
+        save_file({}, data / "weights.safetensors")
     if data.name == "columns":
         raise CorpusError(f"{data} is not in the form of its corpus: KeyError: 'text'")
     (data / "words.txt").read_text(encoding="utf-8")
@@ -72,6 +75,7 @@ def count(data: Annotated[Path, typer.Option()]) -> None:
     [
         ("nowhere", "nowhere/words.txt'\n"),
         ("a.b", "error: a.b has several taggers\n"),
+        ("weights", "I/O error: "),
         ("missing", "error: missing: no record in it\n"),
         ("columns", "columns is not in the form of its corpus: KeyError: 'text'\n"),
     ],
@@ -85,22 +89,5 @@ def test_what_the_user_can_act_on_is_one_line(
     said = capsys.readouterr().err
     assert ended.value.code == 1
     assert said.startswith("error: ")
-    assert said.endswith(line)
-    assert said.count("\n") == 1
-
-
-def save(data: Annotated[Path, typer.Option()]) -> None:
-    save_file({}, data / "weights.safetensors")
-
-
-def test_weights_that_cannot_be_written_are_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A disk that is full is no error of the system to the library that writes them."""
-    monkeypatch.setattr(sys, "argv", ["save", "--data", "nowhere"])
-    with pytest.raises(SystemExit) as ended:
-        run_program(save)
-    said = capsys.readouterr().err
-    assert ended.value.code == 1
-    assert said.startswith("error: ") and "I/O error: " in said
+    assert line in said
     assert said.count("\n") == 1

@@ -19,13 +19,7 @@ def settings_of(name: str, **changes: Any) -> Any:
 
 
 def made(
-    name: str,
-    *,
-    data: Path,
-    output: Path,
-    run: Path | None = None,
-    device: DeviceName = "cpu",
-    **more: Any,
+    name: str, *, data: Path, output: Path, run: Path | None = None, device: DeviceName = "cpu", **more: Any
 ) -> Release:
     """The release of a run. `more`: `start`, `reviews`, and the settings that differ from the recipe's."""
     task, parts = task_of(name), {key: more.pop(key) for key in ("start", "reviews") if key in more}

@@ -22,12 +22,10 @@ from tests.models import tiny
 from tests.streams.store.messages import NOON, event, message, report
 from tests.training.normalization.small_terms import write_corpus
 from tests.training.recipes.runs import made
-from training.common.checkpoint import CheckpointError
 from training.common.corpora import GoldCoding, GoldMention, own_texts
 from training.evaluation.reference import read_texts
 from training.ner.data import read
 from training.ner.settings import Settings
-from training.ner.train import train as train_tagger
 from training.normalization.data import read as read_codes
 from training.teaching.markup import Mark
 from training.teaching.reviewed import read_reviewed, reviewed_codings
@@ -125,22 +123,6 @@ def test_a_corrected_code_is_a_pair_if_not_held_out(corpus: Path, reviews: Path,
     held = before.test[0]
     again = replace(held, sentence="another sentence")
     assert again not in read_codes(data, [again]).train
-
-
-@pytest.mark.slow
-def test_a_run_is_not_continued_with_other_reviews(corpus: Path, reviews: Path, tmp_path: Path) -> None:
-    settings = Settings(base=tiny.bert(tmp_path / "base"), epochs=1, batch=8)
-    train_tagger(read(corpus, settings), settings, tmp_path / "ner")
-    with pytest.raises(CheckpointError, match="other settings"):
-        train_tagger(read(corpus, settings, reviews), settings, tmp_path / "ner")
-    folder = write_corpus(tmp_path)
-    options: dict[str, Any] = {
-        "data": folder / "data", "output": tmp_path, "base": settings.base, "epochs": 1,
-        "terms": str(folder / "terms.tsv"), "run": tmp_path / "normalization",
-    }  # fmt: skip
-    made("normalization", **options)
-    with pytest.raises(CheckpointError, match="other settings"):
-        made("normalization", reviews=reviews, **options)
 
 
 @pytest.mark.slow
