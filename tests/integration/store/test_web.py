@@ -14,10 +14,10 @@ import pytest
 from aiokafka import AIOKafkaProducer
 
 from streams.codec import encode
-from streams.reviews.log import ReviewLog
 from streams.web.app import application, start
 from tests.integration.store.axe import AxeUnavailable, axe_source
 from tests.streams.web.conftest import TERMS, Page, brokered, crowded, fill, reports, stored
+from tests.streams.web.test_review import chain
 from tests.streams.web.test_views import PAGES
 
 __all__ = ["brokered", "stored"]
@@ -125,14 +125,12 @@ async def test_the_queue_is_worked_through_by_keyboard_alone(brokered: Page) -> 
         await press(view, "c")
         await press(view, "u")
         assert wrong == []
-    log = ReviewLog(brokered.settings)
-    await log.start()
-    await log.stop()
-    assert [review.action for review in log.reviews] == ["accept", "reject", "correct", "undo"]
-    corrected = log.reviews[2].after
+    reviews = await chain(brokered.settings)
+    assert [review.action for review in reviews] == ["accept", "reject", "correct", "undo"]
+    corrected = reviews[2].after
     assert (corrected.pt, corrected.negated) == ("Insomnia", True)
     assert (corrected.start, corrected.end, corrected.drugs) == (25, 29, ("lithium",))
-    assert log.reviews[3].after == log.reviews[2].before
+    assert reviews[3].after == reviews[2].before
 
 
 async def press(view: Any, key: str) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from streams.reviews.log import ReviewLog
 from tests.integration.store.test_web import CHROMIUM, chromium, press
 from tests.streams.web.conftest import Page, brokered, crowded, fill, stored
+from tests.streams.web.test_review import chain
 
 __all__ = ["brokered", "stored"]
 pytestmark = [
@@ -75,64 +74,5 @@ async def test_digits_choose_the_nearest_terms_but_not_while_a_field_is_filled(c
         await view.locator(".choices button").nth(1).click()
         await press(view, "c")
         assert wrong == []
-    (review,) = await decisions(crowd)
+    (review,) = await chain(crowd.settings)
     assert (review.action, review.after.llt, review.reason) == ("correct", "Sleepless", "1 of 3")
-
-
-async def test_a_wrong_term_keeps_the_form_and_is_said_at_its_field(crowd: Page) -> None:
-    async with chromium(crowd) as (view, base, wrong):
-        await view.goto(f"{base}/review")
-        await view.keyboard.press("k")
-        await view.keyboard.press("n")
-        for key, words in (("t", "fluish"), ("d", "lithium"), ("e", "reads so")):
-            await view.keyboard.press(key)
-            await view.keyboard.type(words)
-            await view.keyboard.press("Escape")
-        await press(view, "c")
-        field = view.locator(":focus")
-        assert await field.get_attribute("name") == "term" and await field.input_value() == "fluish"
-        problem = view.locator(f"#{await field.get_attribute('aria-describedby')}")
-        assert "no such term" in await problem.inner_text() and await problem.is_visible()
-        assert await view.locator('[name="drugs"]').input_value() == "lithium"
-        assert await view.locator('[name="reason"]').input_value() == "reads so"
-        assert await view.locator('[name="negated"]').is_checked()
-        assert await view.locator("q.words").inner_text() == "sick"
-        assert await view.evaluate("document.documentElement.scrollWidth") <= 360
-        await view.keyboard.press("Escape")
-        await view.keyboard.press("2")
-        await press(view, "c")
-        assert [one for one in wrong if "400" not in one] == []
-    (review,) = await decisions(crowd)
-    after = review.after
-    assert (after.llt, after.negated, after.drugs, review.reason) == (
-        "Sleepless",
-        True,
-        ("lithium",),
-        "reads so",
-    )
-
-
-async def test_an_error_has_the_header_and_leads_back(brokered: Page) -> None:
-    page = Page(brokered.settings.model_copy(update={"web_user_header": "X-User", "web_reviewers": "ann"}))
-    async with chromium(page) as (view, base, _):
-        await view.context.set_extra_http_headers({"X-User": "bob"})
-        for path, status in (("/nowhere", 404), ("/review", 403), ("/report?id=nobody", 404)):
-            answer = await view.goto(base + path)
-            assert answer.status == status
-            assert await view.locator("header nav a").count() == 3
-            await view.get_by_role("link", name="Back to the overview").click()
-            assert await view.locator("h1").inner_text() == "Overview"
-        await view.context.set_extra_http_headers({"X-User": "ann"})
-        await view.goto(f"{base}/review")
-        await view.locator('#decision [name="shown"]').evaluate("(one) => { one.value = '0'; }")
-        await press(view, "a")
-        assert await view.locator("h1").inner_text() == "Conflict"
-        await view.get_by_role("link", name="Back to the queue").click()
-        assert await view.locator("#decision").is_visible()
-
-
-async def decisions(page: Page) -> list[Any]:
-    log = ReviewLog(page.settings)
-    await log.start()
-    await log.stop()
-    return list(log.reviews)

@@ -142,7 +142,7 @@ def test_topics_are_created_once_with_the_partitions_and_settings_of_the_table(k
     assert processes.command("topics", "--create", env=env).returncode == 0
     again = processes.forked_command("topics", "--create", env=env)
     assert again.returncode == 0
-    assert "created" not in again.stdout and "missing" not in again.stdout
+    assert not any(word in again.stdout for word in ("created", "missing", " expected "))
     # What differs and is harmless is named.
     answer = processes.forked_command("topics", env=env | {"PV_REPLICATION": "3", "COLUMNS": "200"})
     assert answer.returncode == 0, answer.stdout
