@@ -8,12 +8,7 @@ from difflib import get_close_matches
 import typer
 
 #: Variables of the test suite, which may be set in the shell that runs a command.
-OF_TESTS = frozenset(
-    {
-        "PV_TEST_KAFKA", "PV_TEST_DATA", "PV_TEST_DEVICE", "PV_REQUIRE_KAFKA", "PV_CHAOS_SEED",
-        "PV_LONG_TESTS",
-    }
-)  # fmt: skip
+OF_TESTS = frozenset({"PV_TEST_DATA", "PV_TEST_DEVICE", "PV_REQUIRE_KAFKA", "PV_CHAOS_SEED", "PV_LONG_TESTS"})
 PREFIX, SERVICE_HOST = "PV_", "_SERVICE_HOST"
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from models.releases.manifest import Release
 from tests.integration import processes
-from tests.integration.kafka_server import KafkaServer, KafkaUnavailable, LocalKafka, find_kafka
+from tests.integration.kafka_server import KafkaUnavailable, LocalKafka, own_kafka
 from tests.integration.long_tests import FIRST, LONG, long_test
 from tests.integration.site import Site
 
@@ -25,13 +25,13 @@ class SessionBroker:
     """
 
     def __init__(self) -> None:
-        self._kafka = _local(_found())
+        self._kafka = _found()
 
     def clean(self) -> LocalKafka:
         """The broker without topics and without consumer groups."""
         if not self._is_cleaned():
             self.stop()
-            self._kafka = _local(_found())
+            self._kafka = _found()
         return self._kafka
 
     def _is_cleaned(self) -> bool:
@@ -87,15 +87,9 @@ def tiny_site(kafka: LocalKafka, tmp_path: Path, pinned: str) -> Site:
     return Site(kafka, tmp_path, PV_RELEASES=pinned)
 
 
-def _local(server: KafkaServer) -> LocalKafka:
-    if not isinstance(server, LocalKafka):
-        pytest.skip("needs a broker of its own; PV_TEST_KAFKA names a shared one")
-    return server
-
-
-def _found() -> KafkaServer:
+def _found() -> LocalKafka:
     try:
-        return find_kafka(secure=True)
+        return own_kafka(secure=True)
     except KafkaUnavailable as reason:
         if os.environ.get("PV_REQUIRE_KAFKA") == "1":
             pytest.fail(str(reason))

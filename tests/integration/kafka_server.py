@@ -107,39 +107,13 @@ class KafkaUnavailable(Exception):
     """No broker can be had here; the message is one line that says why."""
 
 
-class KafkaServer:
-    """A broker that somebody else runs: it can be talked to, but not killed or restarted."""
-
-    killable = False
-
-    def __init__(self, bootstrap: str) -> None:
-        self.bootstrap = bootstrap
-
-    def kill(self) -> None:
-        raise KafkaUnavailable(f"the Kafka at {self.bootstrap} is not ours to kill")
-
-    def restart(self) -> None:
-        raise KafkaUnavailable(f"the Kafka at {self.bootstrap} is not ours to restart")
-
-    def stop(self) -> None:
-        """Nothing was started, so nothing is stopped."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-
-class LocalKafka(KafkaServer):
+class LocalKafka:
     """One broker process of our own. `restart` blocks: from a coroutine, use `asyncio.to_thread`."""
-
-    killable = True
 
     def __init__(self, java: str, jars: Path, classes: Path, *, secure: bool = False) -> None:
         broker, controller, guarded = islice(filter(_is_free, random.sample(PORTS, 200)), 3)
         self.secure_bootstrap = f"127.0.0.1:{guarded}"
-        super().__init__(f"127.0.0.1:{broker}")
+        self.bootstrap = f"127.0.0.1:{broker}"
         self.dir = Path(tempfile.mkdtemp(prefix="pvstream-kafka-"))
         self.log = self.dir / "broker.log"
         self.process: Popen[bytes] | None = None
@@ -161,6 +135,12 @@ class LocalKafka(KafkaServer):
         except BaseException:
             self.stop()
             raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
 
     def kill(self) -> None:
         self._end(signal.SIGKILL)
@@ -248,15 +228,11 @@ class LocalKafka(KafkaServer):
         return code
 
 
-def find_kafka(*, secure: bool = False) -> KafkaServer:
-    """A broker that answers: the one PV_TEST_KAFKA names, or else one started here."""
-    if external := os.environ.get("PV_TEST_KAFKA"):
-        if not any(_answers(address.strip()) for address in external.split(",")):
-            raise KafkaUnavailable(f"PV_TEST_KAFKA={external} does not answer")
-        return KafkaServer(external)
+def own_kafka(*, secure: bool = False) -> LocalKafka:
+    """A broker that answers; raises KafkaUnavailable where none can be started."""
     java = shutil.which("java")
     if java is None:
-        raise KafkaUnavailable("no java on PATH, and PV_TEST_KAFKA is not set")
+        raise KafkaUnavailable("no java on PATH")
     banner = run([java, "-version"], capture_output=True, text=True, check=False, timeout=TOOL_TIMEOUT_S)
     version = re.search(r'version "((\d+)[^"]*)', banner.stderr)
     if version is None or int(version[2]) < MIN_JAVA:
@@ -273,14 +249,6 @@ def find_kafka(*, secure: bool = False) -> KafkaServer:
     return LocalKafka(java, jars, classes, secure=secure)
 
 
-def own_kafka() -> LocalKafka:
-    """A broker that may be killed; raises KafkaUnavailable where there is only somebody else's."""
-    server = find_kafka()
-    if not isinstance(server, LocalKafka):
-        raise KafkaUnavailable("needs a broker of its own; PV_TEST_KAFKA names a shared one")
-    return server
-
-
 def _kafka_jars() -> Path:
     version = re.search(r"<kafka\.version>(.+?)</", POM.read_text())
     assert version is not None
@@ -290,7 +258,7 @@ def _kafka_jars() -> Path:
         return jars
     mvn = shutil.which("mvn")
     if mvn is None:
-        raise KafkaUnavailable("no mvn on PATH to fetch Kafka with, and PV_TEST_KAFKA is not set")
+        raise KafkaUnavailable("no mvn on PATH to fetch Kafka with")
     jars.parent.mkdir(parents=True, exist_ok=True)
     # Renamed only when complete, so that a cache directory that exists can be trusted.
     with tempfile.TemporaryDirectory(dir=jars.parent, prefix="fetching-") as temp:

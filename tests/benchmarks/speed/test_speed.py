@@ -44,7 +44,6 @@ def test_without_a_kafka_a_part_is_left_out_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.delenv("PV_TEST_KAFKA", raising=False)
     ((name, figures),) = measured(["latency"], tmp_path, quick=True)
     assert name == "latency"
     assert "java" in figures["left_out"]

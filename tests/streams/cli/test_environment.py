@@ -16,7 +16,7 @@ from tests.streams.cli.command_line import NOWHERE, CommandLine
 
 def test_every_setting_and_the_variables_of_the_tests_are_accepted() -> None:
     names = [f"PV_{name.upper()}" for name in Settings.model_fields]
-    check_environment(dict.fromkeys([*names, "PV_TEST_KAFKA", "PV_REQUIRE_KAFKA", "PATH", "pv_batch"], "1"))
+    check_environment(dict.fromkeys([*names, "PV_TEST_DATA", "PV_REQUIRE_KAFKA", "PATH", "pv_batch"], "1"))
 
 
 def test_every_variable_that_the_test_suite_reads_is_accepted() -> None:
