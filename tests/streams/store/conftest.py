@@ -29,6 +29,12 @@ def postgres_url() -> Iterator[str]:
         pytest.skip(str(reason))
 
 
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who follows the topics writes soon."""
+    monkeypatch.setattr("streams.store.follow.WAIT", 0.05)
+
+
 @pytest.fixture(params=["duckdb", "postgresql", "clickhouse"])
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """What PV_DATABASE is set to."""

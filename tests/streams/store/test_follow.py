@@ -45,10 +45,11 @@ async def send(settings: Settings, start: int, end: int) -> None:
 async def test_a_store_that_is_behind_reads_all_that_the_broker_has_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    may_write, written = threading.Event(), set[int]()
+    waits, may_write, written = threading.Event(), threading.Event(), set[int]()
     apply = Follower.apply
 
     def held_up(self: Follower, messages: Sequence[Inbound]) -> None:
+        waits.set()
         may_write.wait(60)
         apply(self, messages)
         written.update(message.offset for message in messages)
@@ -59,7 +60,7 @@ async def test_a_store_that_is_behind_reads_all_that_the_broker_has_left(
         follower = Follower(settings, database)
         await send(settings, 0, 1)
         task = asyncio.create_task(follower.run(stop))
-        await asyncio.sleep(3)  # until the first one waits to be written
+        await until(waits.is_set, 30)
         await send(settings, 1, MESSAGES)
         may_write.set()
         await until(lambda: MESSAGES - 1 in written, 30)

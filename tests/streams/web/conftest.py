@@ -117,6 +117,13 @@ class Page:
             await server.close()
 
 
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page closes its file soon, and who follows the topics writes soon."""
+    monkeypatch.setattr("streams.web.store_queries.HOLD", 0.05)
+    monkeypatch.setattr("streams.store.follow.WAIT", 0.05)
+
+
 @pytest.fixture
 def stored(tmp_path: Path) -> Page:
     """Without a broker."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import struct
 import time
 from contextlib import suppress
@@ -72,8 +73,10 @@ class Jetstream(StreamPlayer):
         extra, self.extra = self.extra, []
         for message in extra:
             await socket.send_str(message.decode())
+        answers = asyncio.create_task(_answer(socket))
         with suppress(ConnectionError, RuntimeError):
             await self.play(request, place, partial(_send, socket))
+        answers.cancel()
         return socket
 
     def _place(self, cursor: str | None) -> int:
@@ -100,6 +103,12 @@ class Jetstream(StreamPlayer):
         """Half of a frame (RFC 6455, section 5.2)."""
         frame = struct.pack("!BBH", 0x81, 126, len(message)) + message
         return frame[: len(frame) // 2]
+
+
+async def _answer(socket: web.WebSocketResponse) -> None:
+    """Answers a client that ends the connection, which waits for it."""
+    async for _ in socket:
+        pass
 
 
 async def _send(socket: web.WebSocketResponse, message: bytes) -> None:
