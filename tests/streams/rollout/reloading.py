@@ -5,20 +5,19 @@ from __future__ import annotations
 import asyncio
 import itertools
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from models.loading import Loaded
 from streams import metrics
 from streams.agents.pipeline import stage_named
 from streams.codec import encode
-from streams.records import Announcement
+from streams.records import Announcement, Inbound
 from streams.rollout.handle import Handle
 from streams.rollout.opening import load_release
 from streams.rollout.reload import Reloader
@@ -59,6 +58,13 @@ def announcement(version: str, previous: str | None = None, task: Any = "summari
     return Announcement(task=task, version=version, reason="publish", announced_at=WHEN, previous=previous)
 
 
+def sent(
+    key: bytes | None, value: bytes | None, offset: int = 7, headers: Sequence[tuple[str, bytes]] = ()
+) -> Inbound:
+    """A message of the topic of announcements."""
+    return Inbound("releases", 0, offset, key, value, 0.0, tuple(headers))
+
+
 def new_handle(store: Store, version: str | None = None, *, pinned: bool = False) -> Handle:
     """A new handle of a release, None for the bundled one; each release is loaded once for all tests."""
     return Handle(_loaded(store, version), pinned=pinned)
@@ -97,7 +103,7 @@ async def reloading(
 
     def announce(version: str) -> None:
         value = encode(announcement(version, task=task))
-        reloader._announcements.apply(SimpleNamespace(key=task.encode(), value=value, offset=next(offsets)))
+        reloader._announcements.apply(sent(task.encode(), value, next(offsets)))
         reloader._changed[task].set()
 
     updating = asyncio.create_task(reloader._update_live(task))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,7 +24,7 @@ from streams.rollout.announcements import Announcements, apply_message
 from streams.rollout.announcing import GateError, announce
 from streams.settings import Settings
 from tests.streams.conftest import Keys
-from tests.streams.rollout.reloading import Store, announcement
+from tests.streams.rollout.reloading import Store, announcement, sent
 from tests.wire import wire_bytes
 
 WHEN = datetime(2026, 3, 4, 9, 15, tzinfo=UTC)
@@ -44,18 +44,8 @@ GOLDEN = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
-    """The part of a consumer's record that `apply_message` reads."""
-
-    key: bytes | None
-    value: bytes | None
-    offset: int = 7
-    headers: tuple[tuple[str, bytes], ...] = ()
-
-
-def message(announcement: Announcement, key: str | None = None) -> Message:
-    return Message((key or announcement.key).encode(), encode(announcement))
+def message(announcement: Announcement, key: str | None = None) -> Inbound:
+    return sent((key or announcement.key).encode(), encode(announcement))
 
 
 @pytest.mark.parametrize("name", GOLDEN)
@@ -71,7 +61,7 @@ def test_golden_bytes_of_every_version_are_read_and_those_of_the_last_one_writte
 def test_what_earlier_versions_wrote_about_a_shadow_is_passed_over(caplog: pytest.LogCaptureFixture) -> None:
     current = {"ner": PUBLISHED}
     for value in (wire_bytes("announcement-shadow-v2"), None):
-        assert apply_message(current, Message(b"ner.shadow", value)) == "ner.shadow"
+        assert apply_message(current, sent(b"ner.shadow", value)) == "ner.shadow"
     assert current == {"ner": PUBLISHED}
     assert caplog.text == ""
 
@@ -83,7 +73,7 @@ def test_the_later_announcement_of_a_task_counts_until_a_tombstone_ends_it() -> 
     assert apply_message(current, message(later)) == "ner"
     assert current == {"ner": later}
     # Fields of a later version are ignored.
-    assert apply_message(current, Message(b"ner", changed(signed_by="somebody"))) == "ner"
+    assert apply_message(current, sent(b"ner", changed(signed_by="somebody"))) == "ner"
     assert current == {"ner": PUBLISHED}
     current.clear()
     for task in TASKS:
@@ -91,7 +81,7 @@ def test_the_later_announcement_of_a_task_counts_until_a_tombstone_ends_it() -> 
     assert sorted(current) == sorted(TASKS)
     current = {"ner": PUBLISHED}
     for key, left in (("acronym", {"ner": PUBLISHED}), ("ner", {})):
-        assert apply_message(current, Message(key.encode(), None)) == key
+        assert apply_message(current, sent(key.encode(), None)) == key
         assert current == left
 
 
@@ -103,7 +93,7 @@ def test_an_unknown_key_changes_nothing(
     key: bytes | None, value: bytes | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     current = {"ner": PUBLISHED}
-    assert apply_message(current, Message(key, value)) is None
+    assert apply_message(current, sent(key, value)) is None
     assert current == {"ner": PUBLISHED}
     assert "releases@7 is not an announcement: unknown key" in caplog.text
 
@@ -136,7 +126,7 @@ def changed(**fields: object) -> bytes:
 )
 def test_an_invalid_message_changes_nothing(value: bytes, caplog: pytest.LogCaptureFixture) -> None:
     current = {"ner": PUBLISHED}
-    assert apply_message(current, Message(b"ner", value)) is None
+    assert apply_message(current, sent(b"ner", value)) is None
     assert current == {"ner": PUBLISHED}
     assert [r.levelname for r in caplog.records] == ["WARNING"]
     assert "\n" not in caplog.records[0].getMessage()
@@ -153,9 +143,9 @@ def test_the_generation_of_a_release_is_the_offset_of_its_announcement_plus_1() 
     assert current.generation("ner") == 0
     for offset, one in ((0, PUBLISHED), (3, GOLDEN["announcement-rollback"]), (5, PUBLISHED)):
         current.apply(replace(message(one), offset=offset))
-    current.apply(Message(b"ner", b"not an announcement", 6))
+    current.apply(sent(b"ner", b"not an announcement", 6))
     assert (current.generation("ner"), current.generation("acronym")) == (6, 4)
-    current.apply(Message(b"acronym", None, 7))
+    current.apply(sent(b"acronym", None, 7))
     assert current.generation("acronym") == 0
 
 

@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -14,28 +13,20 @@ import pytest
 from streams import metrics
 from streams.agents.pipeline import stage_named
 from streams.codec import encode
-from streams.records import Announcement
+from streams.records import Announcement, Inbound
 from streams.rollout import reload
 from streams.rollout.handle import Handle
 from streams.rollout.reload import Reloader
 from streams.settings import Settings
 from tests.streams.polling import until
-from tests.streams.rollout.reloading import HeldLoader, Store, announcement, new_handle
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    key: bytes
-    value: bytes | None
-    offset: int
-    headers: tuple[tuple[str, bytes], ...] = ()
+from tests.streams.rollout.reloading import HeldLoader, Store, announcement, new_handle, sent
 
 
 class FakeTopic:
     """The topic of announcements; its consumers fail while `fail` is set."""
 
     def __init__(self) -> None:
-        self.messages: list[Message] = []
+        self.messages: list[Inbound] = []
         self.arrived = asyncio.Event()
         self.fail = False
         self.started = 0
@@ -46,7 +37,7 @@ class FakeTopic:
         self.put_bytes((key or announcement.key).encode(), encode(announcement))
 
     def put_bytes(self, key: bytes, value: bytes | None) -> None:
-        self.messages.append(Message(key, value, len(self.messages)))
+        self.messages.append(sent(key, value, len(self.messages)))
         self.arrived.set()
 
     def consumer(self, settings: Settings, *topics: str, **options: Any) -> FakeConsumer:
@@ -81,7 +72,7 @@ class FakeConsumer:
     async def position(self, partition: Any) -> int:
         return self.next_offset
 
-    async def getmany(self, partition: Any, timeout_ms: int) -> Mapping[Any, list[Message]]:
+    async def getmany(self, partition: Any, timeout_ms: int) -> Mapping[Any, list[Inbound]]:
         # One message at a time, so that the reader has to call again.
         messages = self.topic.messages[self.next_offset : self.next_offset + 1]
         self.next_offset += len(messages)
@@ -90,7 +81,7 @@ class FakeConsumer:
     def __aiter__(self) -> FakeConsumer:
         return self
 
-    async def __anext__(self) -> Message:
+    async def __anext__(self) -> Inbound:
         while self.next_offset >= len(self.topic.messages):
             self.topic.arrived.clear()
             await self.topic.arrived.wait()
