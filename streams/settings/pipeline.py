@@ -134,8 +134,9 @@ class PipelineSettings(SettingsWithSecrets):
     no event. Set it alike on all workers of the stage: a record does not state it."""
 
     judge: Literal["auto", "off", "on"] = "auto"
-    """Whether the stage `ner` lets a judge read again what its tagger finds: `auto` where there is a release
-    of one and its base is installed; with `on` the stage does not start without. Records state the judge."""
+    """Whether the stage `ner` lets a judge read again the texts in which its tagger finds an effect, or of
+    which a drug is stated: `auto` where there is a release of one and its base is installed; with `on` the
+    stage does not start without. Records state the judge."""
 
     cache: Path = Path("~/.cache/pvstream")
     """Folder in which the base of a judge is put together once, 440 MB, from the packages with its parts."""
