@@ -4,7 +4,7 @@ drugs, what drugs are taken for, and which of several drugs a post blames.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Self
 
@@ -13,6 +13,7 @@ from models.once import once
 from models.rules.notation import patterns
 from models.tables import DATA, read_tsv
 from models.types import Span
+from models.vocabulary import common_words
 
 BUNDLED = DATA / "drugs.tsv"
 #: The file of a release with the names that it was made with.
@@ -32,6 +33,9 @@ class DrugLexicon(NameLexicon):
         self._combinations = {
             frozenset(generic.split("/")): generic for generic in canonical_names.values() if "/" in generic
         }
+        drugs = {*self._combinations.values()}.union(*self._combinations)
+        parts = (p for name, generic in canonical_names.items() if generic in drugs for p in _parts(name))
+        self._beginnings = {part[:_SHORTEST].lower() for part in (*parts, *drugs)}
 
     @classmethod
     def load(cls, path: Path = BUNDLED) -> Self:
@@ -63,9 +67,11 @@ class DrugLexicon(NameLexicon):
         """The combination of the lexicon that has the drugs of the name; the only one, where the name has
         but the beginnings of theirs ("pip/tazo").
         """
-        parts = _SAYS["combined"].split(name) if len(name) <= _LONGEST else []
+        parts = _parts(name) if len(name) <= _LONGEST else []
         if len(parts) < 2:  # noqa: PLR2004  a combination
             return None
+        if whole := next(filter(None, (self.canonical(mark.join(parts)) for mark in "-/+ ")), None):
+            return whole
         named = [self.canonical(part) or part.strip().lower() for part in parts]
         if whole := self._combinations.get(frozenset(named)):
             return whole
@@ -74,15 +80,19 @@ class DrugLexicon(NameLexicon):
         fitting = [generic for drugs, generic in self._combinations.items() if _begin(named, drugs)]
         return fitting[0] if len(fitting) == 1 else None
 
-    def combined_behind(self, text: str, drug: Span) -> tuple[int, str] | None:
-        """Where the combination ends that a drug in a text is with the word behind it, which is no drug
-        alone ("amoxicillin/clav"), and its name.
+    def joined(self, text: str) -> Iterator[tuple[Span, str]]:
+        """The drugs in a text that are written in two joined words of which one is no drug alone
+        ("amoxicillin/clav", "pip/tazo", "TMP/SMX", "Depo-Provera"), with their names, in order. Two words of
+        English ("met/sit") are none.
         """
-        behind = _SAYS["part_behind"].match(text, drug.end)
-        if behind is None or self.canonical(behind["part"]) is not None:
-            return None
-        generic = self.generic(text[drug.start : behind.end()])
-        return (behind.end(), generic) if generic else None
+        for pair in _SAYS["pair"].finditer(text):
+            parts = pair.group("first", "second")
+            if not all(part[:_SHORTEST].lower() in self._beginnings for part in parts):
+                continue
+            if all(map(self.canonical, parts)) or all(part.lower() in common_words() for part in parts):
+                continue
+            if generic := self.generic(pair.group()):
+                yield Span(*pair.span()), generic
 
     def generics(self, name: str) -> tuple[str, ...]:
         """The nonproprietary names of what a source states as the drug: of the whole name, else of all names
@@ -93,6 +103,11 @@ class DrugLexicon(NameLexicon):
         if len(inside) < 2 and (combined := self._combination(name.strip())):  # noqa: PLR2004  a combination
             inside = [combined]
         return tuple(dict.fromkeys(inside)) or (" ".join(name.lower().split()),)
+
+
+def _parts(name: str) -> list[str]:
+    """The drugs of a combination as it is written."""
+    return _SAYS["combined"].split(name)
 
 
 def _begin(parts: Sequence[str], drugs: Set[str]) -> bool:

@@ -6,6 +6,7 @@ from functools import lru_cache
 from itertools import chain
 
 from models.drugs import bundled_lexicon
+from models.drugs.nicknames import generic_of_nickname
 from models.spelling import added, exchanged, left_out, replaced
 from models.vocabulary import common_words
 
@@ -18,11 +19,14 @@ def generic_of_misspelling(name: str) -> str | None:
     """The nonproprietary name of the only drug of the bundled lexicon that has a name one edit from `name`,
     in any case, with the same first letter; else None. An edit is a letter deleted, inserted, replaced, or
     exchanged with the next one (Damerau 1964). For words that a tagger took for a drug: others may be one
-    edit from a drug too ("ambients"). A common word ("planet") is none.
+    edit from a drug too ("ambients"). A common word ("planet") is none, and the name of another drug is no
+    slip.
     """
     word = name.strip().lower()
     if len(word) < LEAST_LETTERS or not (word.isascii() and word.isalpha()) or word in common_words():
         return None
+    if known := generic_of_nickname(word, word):
+        return known
     lexicon = bundled_lexicon()
     edits = chain(exchanged(word), left_out(word), added(word), replaced(word))
     generics = {lexicon.canonical(edit) for edit in edits if len(edit) >= LEAST_LETTERS} - {None}

@@ -1,7 +1,8 @@
-"""What posts call a drug for short ("addy", "spiro"), and vaccines by their makers ("the Pfizer shot").
+"""What posts call a drug for short ("addy", "spiro"), vaccines by their makers ("the Pfizer shot"), and what
+is one letter from the name of another drug ("taurine" and tacrine).
 
-Such a word may be something else too, so it names a drug only where a tagger took it for one, and the name of
-a maker only where the text speaks of a vaccine or of an injection.
+Such a word may be something else too, so it names a drug only where a tagger took it for one or a source
+states it, and the name of a maker only where the text speaks of a vaccine or of an injection.
 """
 
 from __future__ import annotations

@@ -21,9 +21,7 @@ def with_named_drugs(text: str, mentions: Sequence[Mention]) -> list[Mention]:
     the regimens, and the drugs joined with other words that no mention overlaps, with score 1. All in text
     order.
     """
-    known = [
-        _known(text, m) if m.label == DRUG and m.generic is None else m for m in _combined(text, mentions)
-    ]
+    known = [_known(text, m) if m.label == DRUG and m.generic is None else m for m in _joined(text, mentions)]
     taken = Cover(known)
     named = [
         _of(_found(text, span), group)
@@ -49,22 +47,21 @@ def _known(text: str, drug: Mention) -> Mention:
     return replace(drug, generic=generic or generic_as_written(name))
 
 
-def _combined(text: str, mentions: Sequence[Mention]) -> list[Mention]:
-    """The mentions, a drug as a combination where a word behind it, that is no drug alone, makes it one:
+def _joined(text: str, mentions: Sequence[Mention]) -> list[Mention]:
+    """The mentions with the drugs that are written in two joined words in the place of their parts:
     "amoxicillin/clav".
     """
-    made: list[Mention] = []
-    end = 0
-    for m in mentions:
-        if m.start < end:
-            continue
-        found = bundled_lexicon().combined_behind(text, Span(m.start, m.end)) if m.label == DRUG else None
-        if found:
-            end, generic = found
-            made.append(replace(m, end=end, text=text[m.start : end], generic=generic))
-        else:
-            made.append(m)
-    return made
+    tagged = {Span(m.start, m.end) for m in mentions}
+    pairs = [pair for pair in bundled_lexicon().joined(text) if pair[0] not in tagged]
+    if not pairs:
+        return list(mentions)
+    within = Cover([span for span, _ in pairs])
+    others = Cover([m for m in mentions if m.label != DRUG or not within.holds(m)])
+    pairs = [pair for pair in pairs if not others.overlaps(pair[0])]
+    within = Cover([span for span, _ in pairs])
+    made = [m for m in mentions if m.label != DRUG or not within.holds(m)]
+    made += [replace(_found(text, span), generic=generic) for span, generic in pairs]
+    return sorted(made, key=attrgetter("start", "end", "label"))
 
 
 def _found(text: str, span: Span) -> Mention:

@@ -61,6 +61,8 @@ def test_a_drug_is_found_in_a_word_that_is_written_together(text: str, found: st
         ("Sunovion", None),
         ("iphone5", None),
         ("homebrew", None),
+        ("Aloprim 300 mg", "allopurinol"),
+        ("taurine 1000", "taurine"),
         ("", None),
     ],
 )

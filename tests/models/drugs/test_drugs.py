@@ -69,6 +69,9 @@ def test_each_of_many_bundled_names_is_there_once_and_found_whole_in_a_sentence(
         ("losartan/HCTZ", "losartan/hydrochlorothiazide"),
         ("levodopa+carbidopa", "levodopa/carbidopa"),
         ("losartan/sertraline", None),
+        ("tmp/smx", "sulfamethoxazole/trimethoprim"),
+        ("pip-tazo", "piperacillin/tazobactam"),
+        ("climara-pro", "estradiol/levonorgestrel"),
     ],
 )
 def test_brands_release_forms_salts_and_combinations_are_known_by_their_generic_name(
@@ -130,3 +133,26 @@ def test_newer_drugs_short_names_and_words_that_are_none(
     bundled: DrugLexicon, text: str, generics: list[str]
 ) -> None:
     assert [generic for _, generic in bundled.find(text)] == generics
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("pip/tazo and amp/sulb", "pip/tazo=piperacillin/tazobactam amp/sulb=ampicillin/sulbactam"),
+        ("on amox-clav, Amoxicillin/Clav", "amox-clav Amoxicillin/Clav"),
+        ("TMP/SMX, tmp+smx", "TMP/SMX tmp+smx"),
+        ("sofos/velp; ezet/simva; carbi/levo", "sofos/velp ezet/simva carbi/levo"),
+        ("losartan/HCTZ: both are drugs", ""),
+        ("Depo-Provera, tri-luma; climara-patch", "Depo-Provera tri-luma"),
+        ("met/sit, sac/val, for/mom, flu/form, est/pro, lid/pri", ""),
+        ("and/or his/her day/night side-effect on/off 5mg/day N/V/D SOB/CP mg/kg", ""),
+        ("pip/tazo/vanc x/pip/tazo #pip/tazo pip/tazo@home http://pip/tazo/", ""),
+        ("pip / tazo, pip/, /tazo, pip//tazo", ""),
+        ("", ""),
+    ],
+)
+def test_a_drug_in_two_joined_words_is_found(bundled: DrugLexicon, text: str, found: str) -> None:
+    made = {text[span.start : span.end]: generic for span, generic in bundled.joined(text)}
+    expected = dict(one.partition("=")[::2] for one in found.split())
+    assert list(made) == list(expected)
+    assert all(generic in (expected[name], bundled.generic(name)) for name, generic in made.items())

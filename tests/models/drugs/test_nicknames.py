@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from models.drugs import bundled_lexicon
+from models.drugs import bundled_lexicon, misspelled
+from models.drugs.misspelled import generic_of_misspelling
 from models.drugs.nicknames import BUNDLED, generic_of_nickname
 from models.tables import read_tsv
 
@@ -39,6 +40,22 @@ def test_nicknames_are_of_drugs_in_the_lexicon_and_are_no_names_there() -> None:
     rows = list(read_tsv(BUNDLED, ("name", "generic", "kind")))
     assert [name for name, *_ in rows] == sorted({name for name, *_ in rows})
     for name, generic, kind in rows:
-        assert lexicon.generic(generic) == generic, name
+        assert kind == "alike" or lexicon.generic(generic) == generic, name
         assert lexicon.canonical(name) is None, name
-        assert kind in {"short", "maker"}
+        assert kind in {"short", "maker", "alike"}
+
+
+def test_a_name_that_is_one_letter_from_another_one_is_no_slip_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = {
+        name: generic for name, generic, kind in read_tsv(BUNDLED, ("name", "generic")) if kind == "alike"
+    }
+    generic_of_misspelling.cache_clear()
+    assert {name: generic_of_misspelling(name) for name in rows} == rows
+    monkeypatch.setattr(misspelled, "generic_of_nickname", lambda *_: None)
+    generic_of_misspelling.cache_clear()
+    slips = {name: generic_of_misspelling(name) for name in rows}
+    generic_of_misspelling.cache_clear()
+    assert not [name for name, slip in slips.items() if slip in (None, rows[name])], "not needed"
+    assert slips["taurine"] == "tacrine"

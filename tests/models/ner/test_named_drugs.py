@@ -56,6 +56,9 @@ def test_a_class_or_regimen_is_a_drug_with_its_members_where_it_is_named_first()
         ("#lexaproproblems", "lexaproproblems", "lexaproproblems=escitalopram"),
         ("amoxicillin/clav: hives", "amoxicillin clav", "amoxicillin/clav=amoxicillin/clavulanic_acid"),
         ("pip/tazo: hives", "pip", "pip/tazo=piperacillin/tazobactam"),
+        ("hives on pip/tazo", "", "pip/tazo=piperacillin/tazobactam"),
+        ("hives on pip/tazo", "tazo", "pip/tazo=piperacillin/tazobactam"),
+        ("clav/amoxicillin", "amoxicillin", "clav/amoxicillin=amoxicillin/clavulanic_acid"),
         (
             "amoxicillin/Zoloft or Zoloft/day",
             "amoxicillin Zoloft",
