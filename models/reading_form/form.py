@@ -3,7 +3,8 @@ text as it was written.
 
 Styled letters (bold, full width, in circles, ligatures) are read as letters, letters and their marks as one
 character, look-alikes of Latin letters as these, entities and tags of HTML as what they stand for; invisible
-characters in words are left out, and so is the middle of runs that no writer means.
+characters in words are left out, but for the blank that some stand for, and so is the middle of runs that no
+writer means.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from models.reading_form.edits import Edit
 from models.reading_form.lookalikes import lookalike_edits
 from models.reading_form.markup import markup_edits
 from models.reading_form.runs import has_long_run, run_edits
+from models.reading_form.separators import separator_edits
 from models.types import Span
 
-_STEPS = (markup_edits, character_edits, lookalike_edits, run_edits)
+_STEPS = (markup_edits, separator_edits, character_edits, lookalike_edits, run_edits)
 #: One step may make work for another: an escaped entity is an entity. A text that still changes after so many
 #: rounds is a hostile one and is read as it is, so that the form of a form is always that form.
 _ROUNDS = 8

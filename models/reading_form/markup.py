@@ -25,7 +25,11 @@ _STYLES = frozenset(
 )  # fmt: skip
 _NAMES = "|".join(sorted(_BLOCKS | _CELLS | _STYLES, key=len, reverse=True))
 _ATTRIBUTES = r"""(?:\s++[\w:-]++\s*+=\s*+(?:"[^"<>]*+"|'[^'<>]*+'|[^\s"'<>=`]++))"""
-_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+#: Some are written without a semicolon: where no letter can be meant that follows.
+_ENTITY = re.compile(
+    r"&(?:(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});"
+    r"|#\d{2,7}(?![\d;])|#[xX][0-9a-fA-F]{2,4}(?![0-9a-fA-F;])|nbsp(?!;)|(?:amp|lt|gt|quot)(?![\w;=]))"
+)
 _TAG = re.compile(rf"</?+({_NAMES})(?![\w-]){_ATTRIBUTES}*+\s*+/?+>|<!--[^<>]*-->", re.IGNORECASE)
 #: A struck-out word is not what its writer means.
 _STRUCK = re.compile(rf"<(s|strike|del)(?![\w-]){_ATTRIBUTES}*+\s*+>[^<>]*+</\1\s*+>", re.IGNORECASE)
@@ -56,7 +60,7 @@ def markup_edits(text: str) -> Iterator[Edit]:
 def _entity(match: re.Match[str]) -> Edit:
     """The entity itself where there is none of that name: `unescape` takes the first letters of any word."""
     whole = match.group()
-    known = whole[1] == "#" or whole[1:] in html5
+    known = whole[1] == "#" or whole[-1] != ";" or whole[1:] in html5
     return Edit(*match.span(), unescape(whole) if known else whole)
 
 

@@ -76,6 +76,21 @@ def test_what_is_not_changed_stands_in_the_form_and_says_where_it_is(text: str) 
         # Invisible characters in words.
         ("Pro\u200bzac, in\u00adsom\u00adnia", "Prozac, insomnia"),
         ("\ufeffnau\u2060sea\u200b and Pro\u200dzac\ufe0f", "nausea and Prozac"),
+        # Those between words.
+        (
+            "Prozac\u200bgave\u200b\u200bme nausea\u200band\u200bakathisia",
+            "Prozac gave me nausea and akathisia",
+        ),
+        ("I\u200bfelt\u200bdizzy, so sick", "I felt dizzy, so sick"),
+        (
+            "heart\u200bburn, over\u200bdose, night\u200bmares, head\u200bache",
+            "heartburn, overdose, nightmares, headache",
+        ),
+        (
+            "light\u200bheadedness, in\u200bso\u200bmn\u200bia, n\u200ba\u200bu\u200bs\u200be\u200ba",
+            "lightheadedness, insomnia, nausea",
+        ),
+        ("Zo\u200bloft 50\u200bmg\u200b, rash,\u200bitchy", "Zoloft 50mg, rash,itchy"),
         ("na\u200cu\u180esea \u202eand\u202c \u2066rash\u2069", "nausea and rash"),
         # Styled letters and digits.
         (
@@ -100,6 +115,12 @@ def test_what_is_not_changed_stands_in_the_form_and_says_where_it_is(text: str) 
         ("took \u0430 pill, \u0391mbien, Z\u03bfloft, n\u03b1usea", "took a pill, Ambien, Zoloft, nausea"),
         # Entities and tags.
         ("hot &amp; cold, can&#39;t sleep&nbsp;&lt; 3&#x20;h", "hot & cold, can't sleep < 3 h"),
+        # Without a semicolon.
+        (
+            "hot &amp cold, don&#39t, I&#8217m&nbspsick &lt 3 h, &quot bad&quot.",
+            'hot & cold, don\'t, I\u2019m sick < 3 h, " bad".',
+        ),
+        ("can&#x27t &#x2019s it&#X27", "can't \u2019s it'"),
         ("R&amp;amp;D, caf&eacute;, dia&shy;rrhea", "R&D, caf\u00e9, diarrhea"),
         ("<p>Took <b>Prozac</b><br>now <a href='x?a=1&amp;b'>sick</a></p>", "\nTook Prozac\nnow sick\n"),
         ("&lt;i&gt;sick&lt;/i&gt; <!-- x -->", "sick "),
@@ -116,6 +137,7 @@ def test_what_is_written_otherwise_is_read_as_meant(written: str, read: str) -> 
     [
         "I took 20 mg of Prozac & felt sick: <3, BP < 90/60 > 40, R&D; AT&T; x<y>z",
         "AE&copy &unknown; &# &#; &;",
+        "x?a=1&lt=2&quote=3&gt=4&amp=5, &ampere &ltd &#1 fan, B&#x &#xg &notes &regret",
         "patient <A> and <B>, <drug> of <user>, a <b c> d",
         "\u201cdon\u2019t\u201d \u2013 caf\u00e9, na\u00efve, Sj\u00f6gren \u2026 \U0001f922",
         "\U0001f468\u200d\U0001f469\u200d\U0001f467 \u2764\ufe0f 5\ufe0f\u20e3",
