@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -21,9 +21,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.reading_form.form import reading_form
-from streams.intake.frames import Frames, Words
+from streams.intake.frames import Frames
 from streams.intake.minhash import PLACES, READ, signatures
-from streams.intake.wording import CUT, CUT_BY_DOTS, agreement, own_lines, words_of
+from streams.intake.wording import (
+    CUT,
+    CUT_BY_DOTS,
+    Words,
+    agreement,
+    borders_of,
+    is_repeated,
+    own_lines,
+    words_of,
+)
 
 #: Values of a signature that must all be equal, and how many such bands are tried: all of the text's, and
 #: some of its head's, for reposts that were cut off.
@@ -65,12 +74,19 @@ class _Read(NamedTuple):
     own: Words
     """Without quotes, signature, and what stands before and behind it as in other posts."""
     tail: Words
+    lines: Sequence[str]
+    """Of the writer: those of `head`, `own` and `tail`."""
     buckets: NDArray[np.int64]
     """Of the writer's own words, one for each band, in all tables together; shape (44,)."""
     looked: NDArray[np.int64]
     """Also those of all words: the first text of a thread is kept with its title."""
     cut: int
     """Letters of an earlier text with which this one may end."""
+
+    def is_repeating(self, earlier: Words) -> bool:
+        """Whether these are the words of an earlier text and comments."""
+        borders = {border - len(self.head) for border in borders_of(self.lines)}
+        return is_repeated(earlier, self.own, borders)
 
 
 class Window:
@@ -164,8 +180,11 @@ class Window:
             verdict = agreement(whole, read.whole, read.cut)
             if verdict == "same":
                 return Sighting(earlier, "text")
+            own = _without(own, read.head, read.tail)
             if whole != own or read.whole != read.own:
-                verdict = agreement(_without(own, read.head, read.tail), read.own, read.cut)
+                verdict = agreement(own, read.own, read.cut)
+            if verdict is None and read.is_repeating(own):
+                verdict = "near"
             if verdict is None or (found.similar is not None and not found.reworded):
                 continue
             first = self._known(self._similar[place] or earlier, now)
@@ -218,14 +237,15 @@ class Window:
         if len(joined) < SHORTEST:
             return None
         digest = int.from_bytes(blake2b(joined.encode(errors="replace"), digest_size=8).digest())
-        head, own, tail = self._frames.split(id_, own_lines(text))
+        lines = own_lines(text)
+        head, own, tail = self._frames.split(id_, lines)
         own = tuple(" ".join(own)[:READ].split())
         cut = CUT_BY_DOTS if _DOTS.search(text[-READ:]) else CUT
         compared = whole if len(joined) <= READ else ()
         bands = looked = self._bands(" ".join(own))
         if head or tail:
             looked = np.concatenate([self._bands(joined), bands])
-        return _Read(digest, joined[:READ], compared, head, own, tail, bands, looked, cut)
+        return _Read(digest, joined[:READ], compared, head, own, tail, lines, bands, looked, cut)
 
     def _bands(self, text: str) -> NDArray[np.int64]:
         bands = np.concatenate(signatures(text)).reshape(-1, BAND)[:BANDS].astype(np.uint64)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 
-from streams.intake.wording import words_of
-
-Words = tuple[str, ...]
+from streams.intake.wording import Words, words_of
 
 
 class Frames:

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from difflib import SequenceMatcher
 from typing import Literal
+
+from models.vocabulary import common_words
 
 #: same: the later text is the earlier one with slips of the pen, or its beginning. near: words were added or
 #: left out. reworded: some words are others. Nothing that tells cases apart differs.
 Agreement = Literal["same", "near", "reworded"]
+Words = tuple[str, ...]
 #: Characters of which the writer's lines are looked for.
 LINES = 4000
 #: Letters after which the beginning of a text is a repost that was cut off, and where three dots say so.
@@ -25,6 +28,8 @@ CUT, CUT_BY_DOTS = 60, 15
 MISSPELT, DOUBTFUL, SWAPPED = 5, 8, 8
 #: Share of the words of a near text that are those of the other.
 MOST = 0.6
+#: Words of a comment that may be longer than the text that it is about.
+ADDED = 12
 #: Pairs of equal words of two texts up to which they are compared: a few words many times over would take a
 #: time that grows with the cube of their number.
 PAIRS = 10_000
@@ -43,6 +48,8 @@ _NOT = re.compile(
     r"n['\u2019]?t\b"
 )
 _APOSTROPHE = re.compile("['\u2019]")
+#: Between words of two sentences, or before a hashtag: a mark that may not stand within one.
+_BORDER = re.compile(r"[^\w\s,/&+-]")
 _LATIN = re.compile("[a-z\u00df-\u024f]+")
 _NUMBERS = {
     word: str(number)
@@ -89,8 +96,37 @@ def words_of(text: str) -> tuple[str, ...]:
     """The words in lower case, "n't" as "not", without punctuation, emoji and the mark of a repost
     before them.
     """
-    lowered = _NOT.sub(r"\1 not", _REPOST.sub("", text).lower())
-    return tuple(_WORD.findall(_APOSTROPHE.sub("", lowered)))
+    return tuple(_WORD.findall(_plain(text)))
+
+
+def _plain(text: str) -> str:
+    return _APOSTROPHE.sub("", _NOT.sub(r"\1 not", _REPOST.sub("", text).lower()))
+
+
+def borders_of(lines: Sequence[str]) -> frozenset[int]:
+    """The numbers of the words, of all lines together, that begin a line, a sentence, what is quoted or a
+    hashtag; and the number behind the last one.
+    """
+    borders, number = set[int](), 0
+    for plain in map(_plain, lines):
+        borders.add(number)
+        end = 0
+        for word in _WORD.finditer(plain):
+            if _BORDER.search(plain, end, word.start()):
+                borders.add(number)
+            number, end = number + 1, word.end()
+    return frozenset({*borders, number})
+
+
+def is_repeated(earlier: Words, later: Words, borders: Set[int]) -> bool:
+    """Whether the later words are the earlier ones between other sentences or hashtags, whatever these say:
+    comments of who repeats them. `borders`: of the later words.
+    """
+    n = len(earlier)
+    if n < SWAPPED or not n < len(later) <= n + max(n, ADDED):
+        return False
+    starts = (i for i in borders if i + n in borders)
+    return any(later[i : i + n] == earlier for i in starts)
 
 
 def own_lines(text: str) -> list[str]:
@@ -196,11 +232,14 @@ def _slip(old: Sequence[str], new: Sequence[str]) -> Literal["misspelt", "doubtf
 
 
 def _may_tell(word: str, other: str) -> bool:
-    """Whether a slip may be none: two words that tell cases apart, or of which one is short or begins with
-    another letter, as "never" and "ever".
+    """Whether a slip may be none: two words that tell cases apart, or a such one and another word, of which
+    one is short or begins with another letter, as "never" and "ever".
     """
     telling = _telling([word, other])
-    return len(telling) > 1 or (bool(telling) and (len(word) < LONG or word[0] != other[0]))
+    if len(telling) != 1:
+        return len(telling) > 1
+    is_word = {word, other} <= common_words()
+    return is_word and (len(word) < LONG or word[0] != other[0])
 
 
 def _is_one_edit(word: str, other: str) -> bool:

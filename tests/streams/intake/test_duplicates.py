@@ -49,6 +49,8 @@ def test_a_text_that_is_like_an_earlier_one_names_the_first_of_them(window: Wind
     assert window.sight("c", other + " #zoloft", 2.0) == reworded, "of another one"
     assert window.sight("d", other, 3.0) == ("b", "text", None, False)
     assert window.sight("e", POST + " #lexapro #tired", 3.0) == Sighting(similar="a")
+    assert window.sight("c2", "No way, 2 of us! RT: " + POST + " #2013", 3.0) == Sighting(similar="a")
+    assert window.sight("c3", "> " + POST + "\nNot for me, I sleep well", 3.0).similar is None, "a quote"
     assert window.sight("b", other, 4.0) == reworded, "as before"
     assert window.sight("a", POST, 5.0) == NEW
     window.forget("a")

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from streams.intake.wording import CUT, CUT_BY_DOTS, agreement, own_lines, words_of
+from streams.intake.wording import (
+    CUT,
+    CUT_BY_DOTS,
+    agreement,
+    borders_of,
+    is_repeated,
+    own_lines,
+    words_of,
+)
 
 POST = "Third week on lexapro and I keep yawning in every single meeting, my boss thinks that I am bored"
 LETTER = "I have been taking Lexapro 10 mg for two weeks now and it gave me terrible nausea all day long"
@@ -46,6 +54,8 @@ def test_a_repost_is_the_same_text(later: str) -> None:
         ("Humira and I have not slept well since it", "Humira and I haven't slept well since it"),
         ("Humira and I haven't slept well since it", "Humira and I havent slept well since it"),
         ("nobody told me that Ambien makes you sleepwalk", "noboddy told me that Ambien makes you sleepwalk"),
+        ("I have not had hives on Humira for three weeks", "I have nto had hives on Humira for three weeks"),
+        ("my husband got hives and told hre of them too", "my husband got hives and told her of them too"),
     ],
 )
 def test_one_number_dose_or_negation_has_several_spellings(earlier: str, later: str) -> None:
@@ -105,7 +115,10 @@ def test_what_has_other_words_is_decided_by_its_content(earlier: str, later: str
         ("ever since Xanax I cannot sleep at all", "never since Xanax I cannot sleep at all"),
         ("I can sleep on Xanax, at last I am calm", "I can't sleep on Xanax, at last I am calm"),
         ("Ambien with side effects, as I expected", "Ambien without side effects, as I expected"),
+        ("I have no hives on Humira for three weeks", "I have on hives on Humira for three weeks"),
+        ("I have not had hives on Humira for three weeks", "I have now had hives on Humira for three weeks"),
         # Whose case it is.
+        ("my wife asked his doctor about hives on Humira", "my wife asked this doctor about hives on Humira"),
         (FORM, FORM.replace("woman", "man")),
         ("He had a seizure on Wellbutrin last night", "She had a seizure on Wellbutrin last night"),
         ("my son got a rash from amoxicillin today", "my daughter got a rash from amoxicillin today"),
@@ -132,6 +145,41 @@ def test_what_has_other_words_is_decided_by_its_content(earlier: str, later: str
 def test_texts_that_tell_of_other_cases_are_neither(earlier: str, later: str) -> None:
     assert agreement(words_of(earlier), words_of(later)) is None
     assert agreement(words_of(later), words_of(earlier)) is None
+
+
+@pytest.mark.parametrize(
+    ("later", "repeated"),
+    [
+        ("No way!! " + LETTER, True),
+        ("2 of my friends too! RT: " + LETTER, True),
+        ("My mom had this in 2013: \u201c" + LETTER + "\u201d", True),
+        (LETTER + " #2013 #nosleep", True),
+        ("Not good \U0001f622 " + LETTER + "... she was right", True),
+        ("Never again\n" + LETTER, True),
+        # Within a sentence, other words, too many words, and itself.
+        ("Not that " + LETTER, False),
+        (LETTER + " and no hives", False),
+        (LETTER + ", not 10 days", False),
+        ("No way!! " + LETTER.replace("two", "three"), False),
+        ("No way!! " + LETTER.replace("nausea", "hives"), False),
+        (LETTER + ". " + FORM + " " + POST, False),
+        (LETTER, False),
+        ("", False),
+    ],
+)
+def test_a_text_between_other_sentences_or_hashtags_is_repeated(later: str, repeated: bool) -> None:
+    lines = later.splitlines()
+    words = tuple(word for line in lines for word in words_of(line))
+    assert is_repeated(words_of(LETTER), words, borders_of(lines)) is repeated
+
+
+def test_a_short_text_is_not_repeated_in_a_longer_one_and_hostile_texts_take_linear_time() -> None:
+    short = "Lexapro gave me such nausea"
+    assert not is_repeated(words_of(short), words_of("No way! " + short), borders_of(["No way! " + short]))
+    laughing = "ha. " * 600
+    borders = borders_of([laughing])
+    assert borders == set(range(601))
+    assert not is_repeated(words_of("ha " * 400 + "no"), words_of(laughing), borders)
 
 
 def test_a_few_words_many_times_over_are_not_compared_in_cubic_time() -> None:
