@@ -40,6 +40,10 @@ class NameLexicon:
         """The canonical name of a name as written in a text, or None when it is not in the lexicon."""
         return self._canonical.get(_key(name))
 
+    def of_word(self, word: str) -> str | None:
+        """The canonical name of a word of ASCII letters in lower case, without a search for words in it."""
+        return self._canonical.get((word,))
+
     def find(self, text: str) -> list[tuple[Span, str]]:
         """The names in the text with their canonical names, from left to right without overlap; the longest
         where several begin at the same word.

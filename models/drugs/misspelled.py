@@ -29,5 +29,5 @@ def generic_of_misspelling(name: str) -> str | None:
         return known
     lexicon = bundled_lexicon()
     edits = chain(exchanged(word), left_out(word), added(word), replaced(word))
-    generics = {lexicon.canonical(edit) for edit in edits if len(edit) >= LEAST_LETTERS} - {None}
+    generics = {lexicon.of_word(edit) for edit in edits if len(edit) >= LEAST_LETTERS} - {None}
     return generics.pop() if len(generics) == 1 else None
