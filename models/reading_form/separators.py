@@ -14,7 +14,7 @@ from models.terminology.names import term_named
 from models.vocabulary import common_words
 
 _SPACE = "\u200b"
-_JOINED = re.compile(rf"[^\W\d_]+(?:{_SPACE}+[^\W\d_]+)+")
+_JOINED = re.compile(rf"(?<![^\W\d_])[^\W\d_]++(?:{_SPACE}++[^\W\d_]++)++")
 _SPACES = re.compile(f"{_SPACE}+")
 #: Characters of the longest text between two other blanks that is looked at.
 _LONGEST = 128

@@ -28,7 +28,6 @@ from streams.intake.wording import (
     CUT_BY_DOTS,
     Words,
     agreement,
-    borders_of,
     is_repeated,
     own_lines,
     words_of,
@@ -82,11 +81,6 @@ class _Read(NamedTuple):
     """Also those of all words: the first text of a thread is kept with its title."""
     cut: int
     """Letters of an earlier text with which this one may end."""
-
-    def is_repeating(self, earlier: Words) -> bool:
-        """Whether these are the words of an earlier text and comments."""
-        borders = {border - len(self.head) for border in borders_of(self.lines)}
-        return is_repeated(earlier, self.own, borders)
 
 
 class Window:
@@ -183,7 +177,7 @@ class Window:
             own = _without(own, read.head, read.tail)
             if whole != own or read.whole != read.own:
                 verdict = agreement(own, read.own, read.cut)
-            if verdict is None and read.is_repeating(own):
+            if verdict is None and is_repeated(own, read.own, read.lines, len(read.head)):
                 verdict = "near"
             if verdict is None or (found.similar is not None and not found.reworded):
                 continue

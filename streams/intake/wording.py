@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import Literal
 
@@ -118,13 +118,16 @@ def borders_of(lines: Sequence[str]) -> frozenset[int]:
     return frozenset({*borders, number})
 
 
-def is_repeated(earlier: Words, later: Words, borders: Set[int]) -> bool:
+def is_repeated(earlier: Words, later: Words, lines: Sequence[str], before: int = 0) -> bool:
     """Whether the later words are the earlier ones between other sentences or hashtags, whatever these say:
-    comments of who repeats them. `borders`: of the later words.
+    comments of who repeats them. `lines`: those of the later words, with so many words `before` them.
     """
     n = len(earlier)
     if n < SWAPPED or not n < len(later) <= n + max(n, ADDED):
         return False
+    if f" {' '.join(earlier)} " not in f" {' '.join(later)} ":
+        return False
+    borders = {border - before for border in borders_of(lines)}
     starts = (i for i in borders if i + n in borders)
     return any(later[i : i + n] == earlier for i in starts)
 

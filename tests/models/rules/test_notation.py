@@ -126,6 +126,7 @@ OTHERS = {
     "reading_form/lookalikes.py": "words of a text",
     "reading_form/markup.py": "tags of a text",
     "reading_form/runs.py": "runs of a text",
+    "reading_form/separators.py": "words of a text",
     "redaction.py": "addresses",
     "relation/model.py": "a mention and the number behind it",
     "releases/remote.py": "a version",
