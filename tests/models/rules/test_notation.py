@@ -109,6 +109,7 @@ OTHERS = {
     "acronym/questions.py": "the letters of a short form",
     "assertion/triggers.py": "blanks within 300 characters",
     "drugs/joined.py": "a word",
+    "export/card.py": "a cell of a table",
     "files/delimited.py": "a line",
     "files/json_values.py": "blanks, the first line",
     "idiom/model.py": "written idioms",
