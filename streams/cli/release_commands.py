@@ -286,4 +286,4 @@ def export_model(
     tasks = (*RELEASED, *(task for task in FORMS if task not in RELEASED))
     with open_named(release if release in tasks else version_or_path(release), tasks, read_settings()) as own:
         export(own, directory, form)
-        out.print(f"{own.task} {own.version} is exported to {directory}", highlight=False)
+        out.print(f"{own.task} {own.version} is exported to {directory}", highlight=False, soft_wrap=True)

@@ -115,7 +115,8 @@ def test_a_text_of_a_test_part_is_left_out(corpus: Path, tmp_path: Path) -> None
 def test_a_corrected_code_is_a_pair_if_not_held_out(corpus: Path, reviews: Path, tmp_path: Path) -> None:
     data = write_corpus(tmp_path) / "data"
     codings = reviewed_codings(read_reviewed(reviews))
-    pair = GoldCoding("felt sick to my stomach", TEXTS["moved"], "zoloft", ("Stomach upset",))
+    words, text = "felt sick to my stomach", TEXTS["moved"]
+    pair = GoldCoding(words, text, "zoloft", ("Stomach upset",), text.index(words))
     assert pair in codings and len(codings) == 3
     before, after = read_codes(data), read_codes(data, codings)
     assert pair in after.train and pair not in before.train
