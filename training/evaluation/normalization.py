@@ -13,6 +13,7 @@ import numpy as np
 from models.scores import Counts, Measure, ratio
 from models.terminology import Term
 from models.types import Coding, Query
+from training.common.codings.ambiguous import Part as AmbiguousPart
 from training.common.codings.ambiguous import read_ambiguous
 from training.common.codings.split import heldout_split, pts_by_term, query, right_terms, split_groups
 from training.common.corpora import GoldCoding, read_psytar_codes
@@ -23,7 +24,7 @@ from training.evaluation.measures import accuracy_at
 from training.evaluation.result import Part, Result
 
 #: Parts of the mentions whose words alone have several codes; the second is looked at once, after a decision.
-AMBIGUOUS = {"ambiguous": "development", "ambiguous_test": "test"}
+AMBIGUOUS: dict[str, AmbiguousPart] = {"ambiguous": "development", "ambiguous_test": "test"}
 SPLITS = ("heldout", "all", END_TO_END, REMOVED_TERMS, *AMBIGUOUS)
 PRIMARY = "acc@1"
 #: Columns: a gold preferred term is the best, is among the 5 and the 10 best; the terminology knows a gold

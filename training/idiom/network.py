@@ -6,6 +6,7 @@ sentences.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -76,8 +77,9 @@ class TripletLoss:
     def __init__(self, margin: float = 0.3) -> None:
         from sentence_transformers.sentence_transformer import losses  # noqa: PLC0415  seconds to import
 
+        model: Any = None  # no vectors are asked of it
         cosine = losses.BatchHardTripletLossDistanceFunction.cosine_distance
-        self.loss = losses.BatchAllTripletLoss(None, cosine, margin)
+        self.loss = losses.BatchAllTripletLoss(model, cosine, margin)
 
     def __call__(self, vectors: Tensor, labels: Tensor) -> Tensor:
         loss: Tensor = self.loss.batch_all_triplet_loss(labels, vectors)

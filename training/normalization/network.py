@@ -115,6 +115,12 @@ def isolated_encoder(base: str, device: torch.device | str, start: Release | Non
     return copied(Encoder.load(base, device=str(device), max_pieces=MAX_PIECES, **files))
 
 
+def stored_change(release: Release) -> str:
+    """The file with the change of a release's S_isolated from the base in 8 bits; "" where it has none."""
+    file = ISOLATED if DCR in release.manifest.files else ADAPTER
+    return file if file in release.manifest.files else ""
+
+
 def as_stored(model: nn.Module, base: str, device: torch.device | str) -> tuple[Encoder, dict[str, Tensor]]:
     """S_isolated as it will be served, and its change from the base in 8 bits; none where it is the base."""
     changes = quantized(Encoder.load(base).model, model)

@@ -80,7 +80,7 @@ class Parts:
     """The files of a release."""
 
     terms: Sequence[Term]
-    vectors: Tensor
+    vectors: Tensor | PackedVectors
     """(terms, dimension), by S_isolated"""
     phrases: Phrases | None
     """training mentions"""

@@ -17,8 +17,12 @@ from models.encoder.capabilities import Need
 from models.encoder.model import Encoder
 from models.encoder.weights import ADAPTER
 from models.normalization.context_refining import ISOLATED
+from models.normalization.model import NormalizationModel
+from models.normalization.packed_vectors import PackedVectors
+from models.normalization.patient_phrases import Phrases
 from models.releases.manifest import Release, TrainingData
 from models.releases.store import open_release
+from models.releases.tensors import read_tensors
 from models.terminology import Term
 from training.common.checkpoint import digest_of
 from training.common.codings.ambiguous import unjudged
@@ -27,7 +31,13 @@ from training.common.loop import TrainingLoop
 from training.common.program import check_base
 from training.normalization.data import marks_in_context, read, taught_phrases, terms_of
 from training.normalization.isolated import PhraseTrainee
-from training.normalization.network import CANDIDATES, MAX_PIECES, as_stored, isolated_encoder
+from training.normalization.network import (
+    CANDIDATES,
+    MAX_PIECES,
+    as_stored,
+    isolated_encoder,
+    stored_change,
+)
 from training.normalization.phrases import mention_phrases, written_phrases
 from training.normalization.release import SEARCH, Parts, build, refreshed
 from training.normalization.settings import CONTEXT_WORDS, Settings
@@ -67,11 +77,7 @@ def train(settings: Settings, place: Place) -> Release:
         seconds = _run(trainee, settings, [*terms, *inside.train, *split.valid], place, start)
         sources.append(teaching_source(len(written)))
         trained = trainee.network.files() | ({ISOLATED: changes} if changes else {})
-    vectors = isolated.embed([t.llt for t in terms])
-    phrases, taught = None, None
-    if settings.search == "phrases":
-        phrases = mention_phrases(isolated, terms, split.train)
-        taught = written_phrases(isolated, terms, vectors)
+    vectors, phrases, taught = _searched(settings, terms, split, isolated, start)
     if settings.trained == "isolated" and settings.epochs:
         sources.append(teaching_source(len(taught_phrases(terms)[: settings.limit or None])))
     return build(
@@ -93,12 +99,31 @@ def _isolated(
     """S_isolated as it will be served, its change from the base, and the seconds of training."""
     isolated, seconds = isolated_encoder(settings.base, place.device, start), 0.0
     model = isolated.model
+    if start is not None and settings.trained == "context" and (file := stored_change(start)):
+        return isolated, read_tensors(start.file(file)), seconds
     if settings.trained == "isolated" and settings.epochs:
         phrases = taught_phrases(terms, split.train)[: settings.limit or None]
         trainee = PhraseTrainee(isolated, terms, phrases, split.valid, settings, place.device)
         seconds = _run(trainee, settings, [*terms, *phrases, *split.valid], place, start)
         model = trainee.kept()
     return *as_stored(model, settings.base, place.device), seconds
+
+
+def _searched(
+    settings: Settings, terms: Sequence[Term], split: Split, isolated: Encoder, start: Release | None
+) -> tuple[Tensor | PackedVectors, Phrases | None, Phrases | None]:
+    """The vectors of terms, mentions and written phrases by S_isolated: those of `start`, to the byte, where
+    its encoder stays and it has the same terms.
+    """
+    if start is not None and settings.trained == "context" and stored_change(start):
+        model = NormalizationModel.load(start)
+        if model.terms == list(terms) and (model.taught is not None) == (settings.search == "phrases"):
+            packed = PackedVectors.from_tensors(read_tensors(start.file("vectors.safetensors")))
+            return packed, model.phrases, model.taught
+    vectors = isolated.embed([t.llt for t in terms])
+    if settings.search != "phrases":
+        return vectors, None, None
+    return vectors, mention_phrases(isolated, terms, split.train), written_phrases(isolated, terms, vectors)
 
 
 def _run(
