@@ -87,6 +87,10 @@ def test_s_context_is_trained_over_the_s_isolated_of_the_stage_before(
     first, second = isolated, made(folder, tiny_bert, trained="context", start=isolated)
     assert set(first.manifest.training_data) <= set(second.manifest.training_data)
     assert second.manifest.configuration["training"]["start"] == first.version
+    # What S_isolated gave stays as it is, to the byte.
+    kept = {name: name for name in ("vectors.safetensors", "phrases.tsv", "phrases.safetensors")}
+    for name, former in (kept | {"isolated.safetensors": "adapter.safetensors"}).items():
+        assert second.file(name).read_bytes() == first.file(former).read_bytes(), name
     assert (
         read_tensors(second.file("isolated.safetensors")).keys() == read_tensors(first.file(ADAPTER)).keys()
     )
