@@ -64,6 +64,8 @@ def environment(kafka: LocalKafka, folder: Path, store: str) -> dict[str, str]:
         PV_SASL_PASSWORD_FILE=str(word),
         PV_SSL_CAFILE=str(kafka.certificate),
         PV_STORE=store,
+        PV_STATE=str(folder / "state"),
+        PV_DATABASE=str(folder / "events.duckdb"),
         PV_THREADS="1",
     )
 
