@@ -194,10 +194,10 @@ def create_topics(settings: Settings) -> None:
 
 def count(bootstrap: str, *names: str) -> int:
     """Messages in the topics, by their end offsets (nothing is deleted in a test). A broker that has just
-    started, or created a topic, may refuse: then it is asked again for some seconds, by a client that does
+    started, or created a topic, may refuse: then it is asked again for a minute or so, by a client that does
     not remember the leaders of topics of the same names that were deleted.
     """
-    end = time.monotonic() + REQUEST_S
+    end = time.monotonic() + 4 * REQUEST_S
     while True:
         try:
             return _count(admin(bootstrap), names)
