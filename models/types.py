@@ -28,6 +28,12 @@ RELIEVED, NO_EVENT = "relieved", "none"
 #: about, or another's; what the drug is taken for, or relieved; or no medical event at all.
 STATUSES = (OWN, NEGATED, HYPOTHETICAL, OTHER, "indication", RELIEVED, NO_EVENT)
 
+#: What a text states of a case beside its drugs and effects.
+CASE_FIELDS = (
+    "age", "age_group", "sex", "pregnancy", "dose", "route", "duration", "onset", "outcome", "dechallenge",
+    "rechallenge", "serious",
+)  # fmt: skip
+
 #: Why a drug is suspected: a relation of the clinical sentence, the words or places in a post, what its
 #: source states, or that the post names no other drug.
 Evidence = Literal["relation", "text", "report", "only_drug_in_text", "none"]
@@ -129,6 +135,24 @@ class Stated:
     """that the text is about"""
     indication: str | None = None
     """what they were taken for"""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseField:
+    """What a text states of a case at `start:end`: a name of CASE_FIELDS with its value in one form."""
+
+    field: str
+    start: int
+    end: int
+    value: str | None
+    """Age in years, dose in mg or in its unit, times as durations of ISO 8601, a range with two dots between
+    its ends; else a word. Null where no number is stated.
+    """
+    score: float
+    """share of right ones among fields of its kind that were read"""
+
+    def __post_init__(self) -> None:
+        Span(self.start, self.end)
 
 
 @dataclass(frozen=True, slots=True)

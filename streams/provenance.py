@@ -87,8 +87,8 @@ def _fingerprint(report: Report) -> str:
 
 
 def without_text(record: R) -> R:
-    """A final record with `aggregate_only` without its text, all that quotes it, its indication, author and
-    address; any other record unchanged. Codes, scores, labels and spans stay.
+    """A final record with `aggregate_only` without its text, all that quotes it, its indication, author,
+    address and what it states of a case; any other record unchanged. Codes, scores, labels and spans stay.
     """
     if not record.aggregate_only or not isinstance(record, CodedReport | Summary):
         return record
@@ -101,6 +101,7 @@ def without_text(record: R) -> R:
         bare,
         expansions=(),
         undecided=(),
+        case_fields=(),
         mentions=tuple(replace(m, text="") for m in bare.mentions),
         events=tuple(_with_known_drugs(event, known) for event in bare.events),
     )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from models.reading_form.form import ReadingForm, reading_form
-from models.types import Expansion, Mention, ShortQuestion, Span
+from models.types import CaseField, Expansion, Mention, ShortQuestion, Span
 from streams.records import MAX_FOLDED, ExpandedReport, Summary, TaggedReport
 
 
@@ -32,6 +33,7 @@ class Read:
                 changes["undecided"] = tuple(_read_expansion(e, form) for e in report.undecided)
             if isinstance(report, TaggedReport):
                 changes["mentions"] = tuple(_read_mention(m, form) for m in report.mentions)
+                changes["case_fields"] = tuple(_moved(f, form.in_form) for f in report.case_fields)
         if (drug := _form_of(report.drug)) != report.drug:
             changes["drug"] = drug
         if (indication := _form_of(report.indication)) != report.indication:
@@ -52,6 +54,7 @@ class Read:
             changes["undecided"] = tuple(_written_expansion(e, form) for e in output.undecided)
         if isinstance(output, TaggedReport):
             changes["mentions"] = tuple(_written_mention(m, form) for m in output.mentions)
+            changes["case_fields"] = tuple(_moved(f, form.in_written) for f in output.case_fields)
         if isinstance(output, Summary):
             changes["summary"] = _written_summary(output.summary, form)
         return replace(output, **changes)
@@ -80,6 +83,12 @@ def _read_mention(mention: Mention, form: ReadingForm) -> Mention:
 def _written_mention(mention: Mention, form: ReadingForm) -> Mention:
     span = form.in_written(mention.start, mention.end)
     return replace(mention, start=span.start, end=span.end, text=form.written[span.start : span.end])
+
+
+def _moved(field: CaseField, place: Callable[[int, int], Span]) -> CaseField:
+    """The field at the place of its span in the other form."""
+    span = place(field.start, field.end)
+    return replace(field, start=span.start, end=span.end)
 
 
 def _read_expansion(expansion: Expansion, form: ReadingForm) -> Expansion:

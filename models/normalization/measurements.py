@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from models.once import once
+from models.quantities import number
 from models.rules.notation import FOLDER, patterns
 from models.tables import read_tsv
 
@@ -76,13 +77,13 @@ def end_with_reading(text: str, start: int, end: int) -> int:
 
 
 def _moved(values: re.Match[str]) -> str:
-    before, after = map(_number, values.groups())
+    before, after = map(number, values.groups())
     return " ; " if before == after else " increased " if before < after else " decreased "
 
 
 def _changed(found: re.Match[str]) -> str:
     words, *numbers = found.groups()
-    before, after = (_number(n) for n in numbers if n)
+    before, after = (number(n) for n in numbers if n)
     if before == after:
         return found[0]
     return f"{words or ''} {HIGHER if after > before else LOWER} "
@@ -95,8 +96,8 @@ def _valued(found: re.Match[str]) -> str:
 
 def _level(found: re.Match[str]) -> str | None:
     """What the value of a reading is; None where it says nothing."""
-    _, number, thousands, second, percent = found.groups()
-    values, value = _values(found), _number(number)
+    _, written, thousands, second, percent = found.groups()
+    values, value = _values(found), number(written)
     if (values.kind == "pair") != bool(second) or (percent and values.kind != "percent"):
         return None
     value *= _THOUSANDS.get((thousands or "").lower(), 1.0)
@@ -112,10 +113,6 @@ def _level(found: re.Match[str]) -> str | None:
 
 def _values(found: re.Match[str]) -> _Values:
     return _readings().values[" ".join(found[1].lower().split())]
-
-
-def _number(written: str) -> float:
-    return float(written.replace(",", ""))
 
 
 @once

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from models.case_fields.fields import case_fields
 from models.language import ENGLISH, identify
 from models.ner.named_drugs import with_named_drugs
 from streams.records import Report, TaggedReport, extend
@@ -17,16 +18,19 @@ def predict(model: Any, reports: Sequence[Report]) -> list[TaggedReport]:
     """
     supported = getattr(model, "languages", ENGLISH)
     languages = [identify(r.text, supported) for r in reports]
-    read = [r for r, found in zip(reports, languages, strict=True) if not found.other]
+    pairs = list(zip(reports, languages, strict=True))
+    read = [r for r, found in pairs if not found.other]
     tagged = iter(model.predict([r.text for r in read], [r.stated for r in read]))
+    mentions = [() if f.other else tuple(with_named_drugs(r.text, next(tagged))) for r, f in pairs]
     return [
         extend(
             TaggedReport,
             r,
-            mentions=() if found.other else tuple(with_named_drugs(r.text, next(tagged))),
+            mentions=named,
+            case_fields=() if found.other else case_fields(r.text, named),
             language=found.other or r.language,
             language_score=found.score,
             read=found.other is None,
         )
-        for r, found in zip(reports, languages, strict=True)
+        for (r, found), named in zip(pairs, mentions, strict=True)
     ]

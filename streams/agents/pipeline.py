@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from models import language
+from models.case_fields.fields import case_fields
 from streams import metrics
 from streams.agents import ner, normalization, second_reading
 from streams.records import CodedReport, ExpandedReport, Report, Summary, TaggedReport, extend
@@ -45,7 +46,14 @@ def relate(model: Any, reports: Sequence[ExpandedReport]) -> list[TaggedReport]:
     """
     tagged = model.predict([r.text for r in reports], [r.expansions for r in reports])
     return [
-        extend(TaggedReport, r, mentions=t.mentions, relations=t.relations, read=True)
+        extend(
+            TaggedReport,
+            r,
+            mentions=t.mentions,
+            relations=t.relations,
+            read=True,
+            case_fields=case_fields(r.text, t.mentions, clinical=True),
+        )
         for r, t in zip(reports, tagged, strict=True)
     ]
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
+from models.case_fields.fields import case_fields
 from models.ner.named_drugs import with_named_drugs
 from models.types import Case, Mention
 from streams.records import TaggedReport
@@ -23,7 +24,9 @@ def judged(model: Judge, reports: Sequence[TaggedReport]) -> list[TaggedReport]:
     """
     cases = [Case(r.text, r.mentions, r.stated) for r in reports if r.was_read]
     decided = iter(model.predict(cases))
-    return [
-        replace(r, mentions=tuple(with_named_drugs(r.text, next(decided)))) if r.was_read else r
-        for r in reports
-    ]
+    return [_reread(r, with_named_drugs(r.text, next(decided))) if r.was_read else r for r in reports]
+
+
+def _reread(report: TaggedReport, mentions: Sequence[Mention]) -> TaggedReport:
+    """The report with its mentions as they were decided, on which what it states of a case depends."""
+    return replace(report, mentions=tuple(mentions), case_fields=case_fields(report.text, mentions))

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import Literal
 
+from models.quantities import NUMBER_WORDS
 from models.vocabulary import common_words
 
 #: same: the later text is the earlier one with slips of the pen, or its beginning. near: words were added or
@@ -51,26 +52,7 @@ _APOSTROPHE = re.compile("['\u2019]")
 #: Between words of two sentences, or before a hashtag: a mark that may not stand within one.
 _BORDER = re.compile(r"[^\w\s,/&+-]")
 _LATIN = re.compile("[a-z\u00df-\u024f]+")
-_NUMBERS = {
-    word: str(number)
-    for number, word in enumerate(
-        [
-            "zero",
-            "one",
-            "two",
-            "three",
-            "four",
-            "five",
-            "six",
-            "seven",
-            "eight",
-            "nine",
-            "ten",
-            "eleven",
-            "twelve",
-        ]
-    )
-}
+_NUMBERS = {word: str(value) for word, value in NUMBER_WORDS.items()}
 _TELLING = """
     no not nor never none neither without cannot nothing nobody denies denied
     nunca sin pas jamais sans nicht kein keine nie ohne

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, FailFast, Field, FiniteFloat, StringConstra
 from models.types import (
     Assertion,
     Candidate,
+    CaseField,
     Coding,
     Evidence,
     Expansion,
@@ -217,6 +218,8 @@ class TaggedReport(ExpandedReport):
     letters, for sentences, and in records of earlier versions. A text with a low one is read where it names a
     drug and a third of its words are English.
     """
+    case_fields: Annotated[tuple[CaseField, ...], FailFast()] = ()
+    """What the text states of a case: age, dose, time to onset and so on, in text order."""
 
     @property
     def was_read(self) -> bool:
@@ -226,8 +229,8 @@ class TaggedReport(ExpandedReport):
     def __post_init__(self) -> None:
         n = len(self.mentions)
         # Where the text was dropped, the spans are those of a text all the same.
-        if any(m.end > (len(self.text) or MAX_TEXT) for m in self.mentions):
-            raise ValueError("a mention ends after the text")
+        if any(m.end > (len(self.text) or MAX_TEXT) for m in (*self.mentions, *self.case_fields)):
+            raise ValueError("a mention or field of a case ends after the text")
         if not all(0 <= r.head < n and 0 <= r.tail < n for r in self.relations):
             raise ValueError("a relation refers to a mention that does not exist")
 

@@ -126,7 +126,9 @@ def test_an_earlier_record_with_a_language_was_not_read_and_one_without_was() ->
 
 
 def test_a_final_record_without_its_text_is_written_and_read_back() -> None:
-    aggregate = without_text(replace(golden_record("coded-v7"), aggregate_only=True, indication="low mood"))
+    stated = golden_record("coded-v14").case_fields
+    whole = replace(golden_record("coded-v7"), aggregate_only=True, indication="low mood", case_fields=stated)
+    aggregate = without_text(whole)
     assert golden_record("coded-v7-aggregate") == aggregate
     golden = encode(aggregate)
     assert decode(CodedReport, golden) == aggregate
@@ -166,8 +168,9 @@ def test_bytes_that_are_not_a_report_are_refused_in_one_short_line(value: bytes 
     ("name", "inside"),
     [
         ("masked", "%s"), ("mentions", "%s"), ("relations", "%s"), ("expansions", "%s"), ("undecided", "%s"),
-        ("folded", "%s"), ("events", "%s"), ("events", '[{"candidates":%s}]'), ("events", '[{"drugs":%s}]'),
-        ("relations", '[{"neighbours":%s}]'), ("expansions", '[{"candidates":%s}]'), ("drug", "%s"),
+        ("case_fields", "%s"), ("folded", "%s"), ("events", "%s"), ("events", '[{"candidates":%s}]'),
+        ("events", '[{"drugs":%s}]'), ("relations", '[{"neighbours":%s}]'),
+        ("expansions", '[{"candidates":%s}]'), ("drug", "%s"),
     ],
 )  # fmt: skip
 def test_of_a_long_list_only_the_first_wrong_item_is_an_error(name: str, inside: str) -> None:
@@ -192,6 +195,9 @@ def test_a_mention_past_the_end_of_the_text_and_a_relation_to_none_are_refused()
     tagged = orjson.loads(wire_bytes("tagged-v9"))
     with pytest.raises(BadRecord, match="ends after the text"):
         decode(TaggedReport, orjson.dumps(tagged | {"text": "short"}))
+    stated = orjson.loads(wire_bytes("tagged-v11")) | {"text": "short", "mentions": [], "relations": []}
+    with pytest.raises(BadRecord, match="field of a case ends after"):
+        decode(TaggedReport, orjson.dumps(stated))
     tagged["relations"][0]["tail"] = 2
     with pytest.raises(BadRecord, match="does not exist"):
         decode(TaggedReport, orjson.dumps(tagged))

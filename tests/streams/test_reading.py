@@ -140,6 +140,18 @@ def test_a_short_question_is_shown_as_it_is_read_and_says_where_it_stands() -> N
     assert WRITTEN[short.focus_start : short.focus_end] == short.focus == WRITTEN[3:9]
 
 
+def test_what_a_text_states_of_a_case_is_read_in_its_form_and_stands_where_it_was_written() -> None:
+    text = "Prozac 2\u200b0&nbsp;mg, nausea <b>2 da\u00adys</b> after starting it"
+    tagged = output("ner", Tagger(), Report(id="r", text=text))
+    assert [(f.field, f.value, text[f.start : f.end]) for f in tagged.case_fields] == [
+        ("dose", "20 mg", "2\u200b0&nbsp;mg"), ("onset", "P2D", "2 da\u00adys"),
+    ]  # fmt: skip
+    assert output("normalization", Coder(), tagged).case_fields == tagged.case_fields
+    sentence = output("acronym", Expander(), Report(id="r", text="A 9-year-old boy, MTX, nausea"))
+    related = output("relation", Relater(), sentence)
+    assert [(f.field, f.value) for f in related.case_fields] == [("age", "9"), ("sex", "male")]
+
+
 def test_a_text_that_is_its_own_form_is_passed_on_untouched() -> None:
     report = Report(id="r", text="Prozac gave me nausea", drug=("Prozac", "MTX"))
     assert Read.of(report).read is report

@@ -199,12 +199,13 @@ async def test_a_judge_reads_no_other_language_and_its_drugs_have_their_names() 
     judge = Naming()
     french = "Depuis hier, ce médicament me donne des rash terribles partout sur le corps."
     ports = FakePorts(replace(loaded(FoundEverywhere()), judge=judging(judge)))
-    texts = [post(0, french, drug="zoloft"), post(1, "zolpft, a rash")]
+    texts = [post(0, french, drug="zoloft"), post(1, "zolpft, a rash went away")]
     await run_stage(STAGE, batches_of(texts), ports)
     records = [orjson.loads(value or b"") for _, value, _ in ports.to("mentions")]
     assert (records[0]["read"], records[0]["language"], records[0]["mentions"]) == (False, "fr", [])
     assert [m["generic"] for m in records[1]["mentions"]] == ["sertraline"]
-    assert [case.text for case in judge.read] == ["zolpft, a rash"]
+    assert [case.text for case in judge.read] == ["zolpft, a rash went away"]
+    assert records[1]["case_fields"] == []  # the judge left no effect that could have an outcome
 
 
 async def test_without_a_judge_records_are_what_they_were() -> None:
