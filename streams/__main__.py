@@ -25,6 +25,7 @@ from streams.cli import (
 )
 from streams.cli.environment import check_environment
 from streams.cli.operations import commands as operations
+from streams.cli.store import cases as case_commands
 from streams.cli.store import commands as store_commands
 from streams.cli.store import signals as signal_commands
 from streams.cli.store import web as web_commands
@@ -40,7 +41,7 @@ app = typer.Typer(
 )  # fmt: skip
 GROUPS = (
     pipeline_commands, annotate, source_commands, topic_commands, release_commands, replay_commands,
-    operations, store_commands, signal_commands, web_commands,
+    operations, store_commands, signal_commands, web_commands, case_commands,
 )  # fmt: skip
 for group in GROUPS:
     app.add_typer(group.app)

@@ -229,7 +229,8 @@ class TaggedReport(ExpandedReport):
     def __post_init__(self) -> None:
         n = len(self.mentions)
         # Where the text was dropped, the spans are those of a text all the same.
-        if any(m.end > (len(self.text) or MAX_TEXT) for m in (*self.mentions, *self.case_fields)):
+        ends = [*(m.end for m in self.mentions), *(field.end for field in self.case_fields)]
+        if max(ends, default=0) > (len(self.text) or MAX_TEXT):
             raise ValueError("a mention or field of a case ends after the text")
         if not all(0 <= r.head < n and 0 <= r.tail < n for r in self.relations):
             raise ValueError("a relation refers to a mention that does not exist")

@@ -73,9 +73,11 @@ class Rows:
             "record_id": record.record_id,
             "permalink": None if getattr(record, "aggregate_only", False) else _text(record.permalink),
             "author_known": record.author is not None or record.permalink is not None,
+            "country": _text(record.country),
         }
         if isinstance(record, CodedReport):
             quotes = row["text"] is not None
+            row["case_fields"] = _json(record.case_fields) if quotes else None
             events = [_event(id_, i, event, record, quotes=quotes) for i, event in enumerate(record.events)]
             self.events += events
             self.pairs += pairs_of(row, events)

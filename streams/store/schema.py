@@ -8,7 +8,7 @@ from typing import Any
 from streams.store.tables import SUMMARIES, TABLES
 
 #: Of the tables as they are now.
-VERSION = 5
+VERSION = 6
 _NAMES = ", ".join(SUMMARIES.columns)
 #: Of the reports of version 3 those that are moved to SUMMARIES, and what lets any other record of the same
 #: question replace the row that stays.
@@ -34,6 +34,10 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
     4: (
         "ALTER TABLE reports ADD COLUMN duplicate_of text",
         f"UPDATE reports SET {REPEATS}",
+    ),
+    5: (
+        "ALTER TABLE reports ADD COLUMN country text",
+        "ALTER TABLE reports ADD COLUMN case_fields text",
     ),
 }
 #: Runs a statement and returns its rows.

@@ -59,6 +59,8 @@ REPORTS = Table(
         "record_id": "text",
         "permalink": "text",  # address at the source
         "author_known": "boolean",  # the record has the hash of an author, which is not kept, or an address
+        "country": "text",  # as the source states it
+        "case_fields": "text",  # JSON; null where the text is not kept, and in records of earlier versions
         **PROVENANCE,
     },
     ("id",),

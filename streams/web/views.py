@@ -6,7 +6,7 @@ from typing import Any
 
 from aiohttp import web
 
-from streams.reviews.cases import cases, csv_lines, json_lines
+from streams.reviews.cases import cases, csv_lines, drafts, json_lines
 from streams.signals.population import WINDOWS
 from streams.signals.surveillance import CAVEAT
 from streams.store.database import Database
@@ -53,14 +53,15 @@ async def report(request: web.Request) -> web.Response:
 async def case(request: web.Request) -> web.Response:
     """A report as a candidate case, to be saved as a file."""
     site, id_ = request.app[SITE], request.query.get("id", "")
-    texts, as_csv = site.settings.web_texts, request.query.get("format") == "csv"
+    texts, form = site.settings.web_texts, request.query.get("format", "json")
+    lines, ending = {"csv": (csv_lines, "csv"), "e2b": (drafts, "e2b.json")}.get(form, (json_lines, "json"))
     candidates = await site.queries.run(lambda d: list(cases(d, undecided=True, texts=texts, id_=id_)))
     if not candidates:
         return message(request, 404, "There is no such report with an event.")
     return web.Response(
-        text="".join(csv_lines(candidates) if as_csv else json_lines(candidates)),
-        content_type="text/csv" if as_csv else "application/json", charset="utf-8",
-        headers={"Content-Disposition": f'attachment; filename="case.{"csv" if as_csv else "json"}"'},
+        text="".join(lines(candidates)),
+        content_type="text/csv" if form == "csv" else "application/json", charset="utf-8",
+        headers={"Content-Disposition": f'attachment; filename="case.{ending}"'},
     )  # fmt: skip
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import orjson
 import typer
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from streams.settings import Settings
     from streams.store.database import Database
 
+T = TypeVar("T")
 app = typer.Typer()
 
 
@@ -120,6 +121,16 @@ def reading(settings: Settings) -> Iterator[Database]:
         yield database
     finally:
         database.close()
+
+
+def or_say(rows: Iterable[T], why: str) -> Iterator[T]:
+    """Yields all of `rows`; writes a line on standard error where that is nothing."""
+    empty = True
+    for row in rows:
+        empty = False
+        yield row
+    if empty:
+        err.print(f"nothing to export: {why}", highlight=False, soft_wrap=True)
 
 
 def _json_lines(names: list[str], rows: list[tuple[Any, ...]]) -> Iterator[str]:

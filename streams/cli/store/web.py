@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import orjson
 import typer
 
 from streams.cli.groups import RESULTS, example
-from streams.cli.store.commands import reading
+from streams.cli.store.commands import or_say, reading
 from streams.cli.terminal import broker_settings, err, read_settings
 
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from streams.reviews.log import ReviewLog
     from streams.settings import Settings
 
-T = TypeVar("T")
 app = typer.Typer()
 reviews = typer.Typer(help="Decisions of reviewers: `export`, `agreement`, `verify`.", no_args_is_help=True)
 app.add_typer(reviews, name="reviews", rich_help_panel=RESULTS)
@@ -68,17 +66,8 @@ async def _serve(settings: Settings, terms: list[Term]) -> None:
         await runner.cleanup()
 
 
-@reviews.command(epilog=example("reviews export --cases --csv"))
+@reviews.command(epilog=example("reviews export > gold.jsonl"))
 def export(
-    as_cases: Annotated[
-        bool,
-        typer.Option("--cases", help="print candidate cases, with flags for the criteria of a valid report"),
-    ] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="with --cases: CSV instead of JSON Lines")] = False,
-    undecided: Annotated[
-        bool, typer.Option("--undecided", help="with --cases: also reports that nobody has reviewed")
-    ] = False,
-    texts: Annotated[bool, typer.Option(help="with --cases: whether to print texts and permalinks")] = True,
     examples: Annotated[
         bool, typer.Option("--examples", help="print training data, for --reviews of a training program")
     ] = False,
@@ -87,34 +76,14 @@ def export(
 
     There is one line for each report of which every event is decided.
 
-    --cases prints candidate cases for a person to assess instead, and --examples training data.
+    --examples prints training data instead.
     """
-    from streams.reviews.cases import cases, csv_lines, json_lines
     from streams.reviews.examples import example_lines, gold_lines
 
-    if as_csv and not as_cases:
-        raise typer.BadParameter("it needs --cases", param_hint="--csv")
-    if examples and as_cases:
-        raise typer.BadParameter("not with --cases", param_hint="--examples")
     with reading(read_settings()) as database:
-        if as_cases:
-            why = "no report has events" if undecided else "no report has an event that a reviewer has kept"
-            exported = _or_say(cases(database, undecided=undecided, texts=texts), why)
-            sys.stdout.writelines(csv_lines(exported) if as_csv else json_lines(exported))
-            return
         lines = example_lines(database) if examples else gold_lines(database)
-        for line in _or_say(lines, "no report has a decision on each of its events"):
+        for line in or_say(lines, "no report has a decision on each of its events"):
             sys.stdout.write(line.decode())
-
-
-def _or_say(rows: Iterable[T], why: str) -> Iterator[T]:
-    """Yields all of `rows`; writes a line on standard error where that is nothing."""
-    empty = True
-    for row in rows:
-        empty = False
-        yield row
-    if empty:
-        err.print(f"nothing to export: {why}", highlight=False, soft_wrap=True)
 
 
 @reviews.command(epilog=example("reviews agreement"))

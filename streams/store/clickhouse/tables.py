@@ -120,4 +120,9 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
         f"ALTER TABLE {STORED_REPORTS} UPDATE {schema.REPEATS} SETTINGS mutations_sync = 2",
         f"DROP VIEW IF EXISTS {REPORTS.name}",
     ),
+    5: (
+        f"ALTER TABLE {STORED_REPORTS} ADD COLUMN IF NOT EXISTS country Nullable(String)",
+        f"ALTER TABLE {STORED_REPORTS} ADD COLUMN IF NOT EXISTS case_fields Nullable(String)",
+        f"DROP VIEW IF EXISTS {REPORTS.name}",
+    ),
 }

@@ -176,7 +176,7 @@ ingest posts LICENSE --encoding nosuch | ingest posts LICENSE --column nosuch
 ingest posts LICENSE --column text= | ingest posts LICENSE --column colour=x
 ingest posts LICENSE --column text=a --column text=b | ingest posts LICENSE --rejected none/x
 annotate LICENSE --format parquet | annotate LICENSE --format xml | annotate LICENSE --topic events
-annotate LICENSE --release acronym=tests | reviews export --csv | reviews export --cases --examples
+annotate LICENSE --release acronym=tests | cases export --format xml
 """.replace(" | ", "\n"),
 }
 CASES = [

@@ -85,11 +85,14 @@ def test_dead_letters_of_an_embedded_broker_are_counted(arguments: str, pvstream
     assert (answer.code, answer.err) == (0, "")
 
 
-@pytest.mark.parametrize("options", [[], ["--cases"], ["--cases", "--undecided"], ["--examples"]])
-def test_an_empty_reviews_export_says_so(options: list[str], pvstream: CommandLine, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "arguments",
+    ["reviews export", "reviews export --examples", "cases export", "cases export --undecided --sort"],
+)
+def test_an_empty_export_says_so(arguments: str, pvstream: CommandLine, tmp_path: Path) -> None:
     pvstream.set("PV_DATABASE", str(tmp_path / "pv.duckdb"))
     open_database(read_settings(), write=True).close()
-    answer = pvstream("reviews", "export", *options)
+    answer = pvstream(*arguments.split())
     assert (answer.code, answer.out) == (0, "")
     assert answer.err.startswith("nothing to export: no report has ")
 

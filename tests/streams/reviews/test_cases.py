@@ -12,10 +12,13 @@ from typing import Any
 
 import pytest
 
+from models.case_fields.fields import case_fields
+from models.types import DRUG, INDICATION, CaseField, Mention
 from streams.codec import encode
 from streams.records import CodedReport, Inbound, Review
 from streams.reviews.agreement import Agreement, agree, kappa
-from streams.reviews.cases import COLUMNS, CRITERIA, cases, csv_lines, json_lines
+from streams.reviews.cases import COLUMNS, CRITERIA, by_completeness, cases, csv_lines, drafts, json_lines
+from streams.reviews.completeness import PENALTIES, completeness
 from streams.settings import Settings
 from streams.store.database import Database
 from streams.store.follow import Follower
@@ -23,6 +26,7 @@ from streams.store.opening import open_database
 from tests.streams.store.messages import FOUND, event, message, report
 
 AUTHOR = "a" * 64
+AGE = case_fields("text a 34 y/o woman", ())
 MINE = {"author": AUTHOR, "permalink": "https://example.org/1"}
 
 
@@ -47,7 +51,7 @@ def flags(database: Database, made: CodedReport) -> dict[str, bool]:
         (report("a", 1, event()), {"reporter", "patient"}),
         (report("a", 1, event(other_experiencer=True), **MINE), {"patient"}),
         (report("a", 1, event(other_experiencer=True), text="text my little son", **MINE), set()),
-        (report("a", 1, event(), text="text a 34 y/o woman"), {"reporter"}),
+        (report("a", 1, event(), text="text a 34 y/o woman", case_fields=AGE), {"reporter"}),
         (report("a", 1, event(negated=True), **MINE), {"patient", "drug", "event"}),
         (report("a", 1, event(pt=None), **MINE), {"event"}),
         (report("a", 1, replace(event(), drugs=()), **MINE), {"drug"}),
@@ -68,7 +72,8 @@ def test_the_four_criteria_are_flags(database: Database, made: CodedReport, miss
     ],
 )  # fmt: skip
 def test_an_age_names_a_patient_a_duration_not(database: Database, words: str, names_one: bool) -> None:
-    made = report("a", 1, event(other_experiencer=True), text=f"text {words}", **MINE)
+    text = f"text {words}"
+    made = report("a", 1, event(other_experiencer=True), text=text, case_fields=case_fields(text, ()), **MINE)
     assert flags(database, made)["patient"] == names_one
 
 
@@ -115,6 +120,92 @@ def test_a_text_that_a_spreadsheet_may_read_as_formula_has_apostrophe(database: 
     Follower(Settings(), database).apply([message(0, report("a", 1, event(), text=f"{sign}1+1", **MINE))])
     head, row = csv.reader(csv_lines(cases(database, undecided=True)))
     assert dict(zip(head, row, strict=True))["text"] == f"'{sign}1+1"
+
+
+TEXT = "I am 45F. 3 weeks after starting 20 mg Zoloft for gloom I had rash, also on zinc. It went away."
+STATED = {
+    "age": ("45", "45"), "sex": ("F", "female"), "onset": ("3 weeks", "P3W"), "dose": ("20 mg", "20 mg"),
+    "outcome": ("went away", "recovered"), "dechallenge": ("It went", "positive"),
+    "serious": ("rash", "death"),
+}  # fmt: skip
+
+
+def named(words: str, label: str, generic: str | None = None) -> Mention:
+    return Mention(TEXT.index(words), TEXT.index(words) + len(words), words, label, 0.9, generic)
+
+
+def whole(id_: str = "a", **fields: Any) -> CodedReport:
+    """A report that states everything."""
+    found = [CaseField(f, TEXT.index(w), TEXT.index(w) + len(w), v, 0.9) for f, (w, v) in STATED.items()]
+    mentions = (
+        named("rash", "ADE"), named("Zoloft", DRUG, "sertraline"), named("gloom", INDICATION),
+        named("zinc", DRUG, "zinc"),
+    )  # fmt: skip
+    return report(
+        id_, 1, event(serious=True), text=TEXT, mentions=mentions,
+        **{"case_fields": tuple(found), "country": "NL"} | MINE | fields,
+    )  # fmt: skip
+
+
+def test_a_draft_has_the_elements_of_e2b_and_what_is_missing_is_named(database: Database) -> None:
+    bare = report("b", 2, event(pt=None), text="text of b")
+    Follower(Settings(), database).apply([message(0, whole()), message(1, bare)])
+    full, poor = (json.loads(line) for line in drafts(cases(database, undecided=True)))
+    assert "DRAFT" in full["draft"] and full["missing"] == [] and "C.3 sender" in full["to_complete"]
+    assert full["C.1"]["C.1.1"] == "DRAFT-a" and full["C.2.r"] == [{"C.2.r.3": "NL", "C.2.r.4": None}]
+    assert full["D"] == {
+        "D.1": "MSK", "D.2.2a": 45.0, "D.2.2b": "a", "D.2.3": None, "D.5": "2", "D.7.2": None,
+    }  # fmt: skip
+    (reaction,) = full["E.i"]
+    assert reaction["E.i.1.1a"] == "rash" and reaction["E.i.2.1"] == "Nausea" and reaction["E.i.7"] == "1"
+    assert [reaction[f"E.i.3.2{letter}"] for letter in "abcdef"] == [True, *[False] * 4, True]
+    suspect, other = full["G.k"]
+    assert (suspect["G.k.1"], suspect["G.k.2.2"], suspect["G.k.7.r.1"]) == ("1", "sertraline", ["gloom"])
+    assert (suspect["G.k.4.r"]["G.k.4.r.1a"], suspect["G.k.4.r"]["G.k.4.r.1b"]) == (20.0, "mg")
+    assert (suspect["G.k.9.i.3.1a"], suspect["G.k.9.i.3.1b"], suspect["G.k.8"]) == (3.0, "wk", "1")
+    assert (other["G.k.1"], other["G.k.2.2"], other["G.k.4.r"]["G.k.4.r.1a"]) == ("2", "zinc", None)
+    assert full["H"]["H.1"] == TEXT
+    assert poor["missing"] == [
+        "C.2.r identifiable reporter", "D identifiable patient", "E.i.2.1 reaction",
+    ]  # fmt: skip
+    assert poor["C.2.r"] == [] and poor["D"]["D.1"] is None and poor["G.k"][0]["G.k.8"] == "0"
+    hidden = next(iter(drafts(cases(database, undecided=True, texts=False))))
+    assert "gloom" not in hidden and "45F" not in hidden and "example.org" not in hidden
+
+
+def test_cases_are_sorted_by_completeness_and_csv_has_their_fields(database: Database) -> None:
+    made = [whole("b", case_fields=()), whole("a", case_fields=(), country=None), whole("c")]
+    Follower(Settings(), database).apply([message(i, one) for i, one in enumerate(made)])
+    found = by_completeness(cases(database, undecided=True))
+    assert [(case["id"], case["completeness"]) for case in found] == [("c", 1.0), ("b", 0.154), ("a", 0.139)]
+    assert found[1]["incomplete"] == ["onset", "outcome", "sex", "age", "dose"]
+    head, row, *_ = csv.reader(csv_lines(found))
+    cells = dict(zip(head, row, strict=True))
+    assert [cells[name] for name in ("age", "sex", "dose", "onset", "seriousness", "co_medication")] == [
+        "45", "female", "20 mg", "P3W", "death", "zinc",
+    ]  # fmt: skip
+    assert (cells["missing"], cells["incomplete"], cells["completeness"]) == ("", "", "1.0")
+
+
+@pytest.mark.parametrize(
+    ("changed", "score"),
+    [
+        ({}, 1.0), ({"age": ["40..49"]}, 0.9), ({"age": ["4", "45"]}, 0.9), ({"age": []}, 0.7),
+        ({"age": [], "age_group": ["child"]}, 0.9), ({"onset": [None]}, 0.7), ({"onset": []}, 0.5),
+        ({"onset": [None, "P3W"]}, 1.0), ({"sex": ["male", "female"]}, 0.7), ({"dose": []}, 0.9),
+        ({"outcome": []}, 0.7),
+    ],
+)  # fmt: skip
+def test_completeness_is_what_the_penalties_of_vigigrade_leave(changed: Any, score: float) -> None:
+    fields = {"age": ["45"], "sex": ["male"], "onset": ["P3W"], "dose": ["20 mg"], "outcome": ["recovered"]}
+    case = {
+        "fields": fields | changed,
+        "indications": ["gloom"],
+        "country": "NL",
+        "criteria": {"reporter": True},
+    }
+    assert completeness(case)[0] == score
+    assert set(completeness(case)[1]) <= set(PENALTIES)
 
 
 @pytest.mark.parametrize(

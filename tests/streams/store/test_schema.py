@@ -24,7 +24,8 @@ from tests.streams.store.conftest import Open
 from tests.streams.store.messages import event, message, report
 
 #: The first version that has each of these columns.
-FIRST = {"permalink": 2, "author_known": 2, "found": 2, "reading": 2, "indication": 3, "duplicate_of": 5}
+FIRST = {"permalink": 2, "author_known": 2, "found": 2, "reading": 2, "indication": 3, "duplicate_of": 5,
+         "country": 6, "case_fields": 6}  # fmt: skip
 ROWS = (
     "INSERT INTO reports (id, text, report_group, deleted) VALUES ('old', 'kept', 'first', FALSE)",
     "INSERT INTO reports (id, source, text, summary, deleted, origin_topic, origin_partition, origin_offset, "

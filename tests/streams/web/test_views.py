@@ -196,6 +196,8 @@ async def test_the_page_gives_a_case_and_keeps_texts_back(stored: Page) -> None:
             assert answer.content_type == "text/csv"
             assert "attachment" in answer.headers["Content-Disposition"]
             assert len(list(csv.reader((await answer.text()).splitlines()))) == 2
+            draft = await (await client.get("/case?id=r3&format=e2b")).json(content_type=None)
+            assert (draft["C.1"]["C.1.1"], draft["H"]["H.1"]) == ("DRAFT-r3", shown)
             assert (await client.get("/case?id=nobody")).status == 404
 
 
