@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from models.rules.sentences import sentences
-from models.types import DRUG, Mention, Span
+from models.types import ADE, DRUG, Mention, Span
 
 #: Characters of a sentence before and behind a place that are read.
 REACH = 200
@@ -57,6 +57,11 @@ class Told:
             m for m in self.mentions[place : bisect_left(self._mention_starts, last)] if m.end <= last
         )
         return Around(start, end, self.text[min(first, start) : start], self.text[end:last], within)
+
+    @cached_property
+    def effects(self) -> frozenset[str]:
+        """What the effects are called: where one is named again, a tagger may take it for a complaint."""
+        return frozenset(m.text.casefold() for m in self.mentions if m.label == ADE)
 
     def is_in_effect(self, start: int, end: int) -> bool:
         """Whether a mention that is no drug begins up to `end` and ends behind `start`."""

@@ -86,7 +86,7 @@ def _outcomes(told: Told) -> Iterator[Found]:
     """Outcomes; and beside the end of a treatment, what followed from it."""
     for match in _matches(told, "outcome"):
         around, value = told.around(*match.span()), match.lastgroup
-        if _has_outcome(told.text, match, around):
+        if _has_outcome(told, match, around):
             yield "outcome", *match.span(), value
             stopped = _SAYS["stopped"].search(told.text, around.first, around.last)
             # What goes on as long as a drug is taken, and ends later, stands far before the end of that.
@@ -95,14 +95,14 @@ def _outcomes(told: Told) -> Iterator[Found]:
                 yield "dechallenge", *_both(stopped, match), "positive" if value in _GONE else "negative"
 
 
-def _has_outcome(text: str, match: re.Match[str], around: Around) -> bool:
+def _has_outcome(told: Told, match: re.Match[str], around: Around) -> bool:
     """Whether what ended, or goes on, is an effect: the last that is named before, or what all are called."""
     first = max(around.first, match.start() - _REACH)
     named = [m for m in around.mentions if m.label != DRUG and first < m.end <= match.start()]
-    called = max((m.end() for m in _SAYS["whose"].finditer(text, first, match.start())), default=-1)
+    called = max((m.end() for m in _SAYS["whose"].finditer(told.text, first, match.start())), default=-1)
     if called > (named[-1].end if named else -1):
         return True
-    return bool(named) and named[-1].label == ADE
+    return bool(named) and named[-1].text.casefold() in told.effects
 
 
 def _rechallenges(told: Told) -> Iterator[Found]:

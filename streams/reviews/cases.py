@@ -125,7 +125,9 @@ def _medicines(
     suspects = list(dict.fromkeys(drug for e in events if is_affirmed(e) for drug in e["drugs"]))
     others = [name for name in dict.fromkeys(d["name"] for d in drugs) if name and name not in suspects]
     treated = [text[m["start"] : m["end"]] for m in mentions if m["label"] == INDICATION and texts]
-    indications = [name for name in dict.fromkeys([report["indication"], *treated]) if name]
+    harms = {text[e["span_start"] : e["span_end"]].casefold() for e in events}
+    stated = [report["indication"] or "", *(words for words in treated if words.casefold() not in harms)]
+    indications = [name for name in dict.fromkeys(stated) if name]
     return {"drugs": drugs, "suspects": suspects, "co_medication": others, "indications": indications}
 
 

@@ -17,8 +17,6 @@ PENALTIES = {
 }  # fmt: skip
 #: What is taken off where only an age group or a decade is known, or a time to onset is not a number.
 VAGUE = {"age": 0.1, "onset": 0.3}
-#: From here on a report is well documented.
-WELL = 0.8
 
 
 def completeness(case: Mapping[str, Any]) -> tuple[float, list[str]]:

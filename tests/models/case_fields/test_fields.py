@@ -73,6 +73,7 @@ STATED = {
     "By day 5 on it I had [A blisters]": ["onset=P5D: By day 5"],
     "an hour after taking it, [A vomiting]": ["onset=PT1H: an hour"],
     "the [A rash] went away": ["outcome=recovered: went away"],
+    "a [A rash]. The [I rash] went away": ["outcome=recovered: went away"],
     "the [A sex drive] is not gone": ["outcome=not_recovered: not gone"],
     "[A rash] still has not subsided": ["outcome=not_recovered: not subsided"],
     "I had [A hives], the side effects resolved": ["outcome=recovered: resolved"],

@@ -122,10 +122,12 @@ def test_a_text_that_a_spreadsheet_may_read_as_formula_has_apostrophe(database: 
     assert dict(zip(head, row, strict=True))["text"] == f"'{sign}1+1"
 
 
-TEXT = "I am 45F. 3 weeks after starting 20 mg Zoloft for gloom I had rash, also on zinc. It went away."
+TEXT = (
+    "I am 45F. 3 weeks after starting 20 mg Zoloft for gloom I had rash, and zinc. It, the Rash, went away."
+)
 STATED = {
     "age": ("45", "45"), "sex": ("F", "female"), "onset": ("3 weeks", "P3W"), "dose": ("20 mg", "20 mg"),
-    "outcome": ("went away", "recovered"), "dechallenge": ("It went", "positive"),
+    "outcome": ("went away", "recovered"), "dechallenge": ("It, the", "positive"),
     "serious": ("rash", "death"),
 }  # fmt: skip
 
@@ -139,7 +141,7 @@ def whole(id_: str = "a", **fields: Any) -> CodedReport:
     found = [CaseField(f, TEXT.index(w), TEXT.index(w) + len(w), v, 0.9) for f, (w, v) in STATED.items()]
     mentions = (
         named("rash", "ADE"), named("Zoloft", DRUG, "sertraline"), named("gloom", INDICATION),
-        named("zinc", DRUG, "zinc"),
+        named("zinc", DRUG, "zinc"), named("Rash", INDICATION),
     )  # fmt: skip
     return report(
         id_, 1, event(serious=True), text=TEXT, mentions=mentions,
