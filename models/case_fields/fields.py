@@ -10,7 +10,8 @@ from models.case_fields.told import in_words
 from models.types import CaseField, Mention
 
 #: Share of right ones, with one right and one wrong added, among those of each field that were read in
-#: reviews, vaccine reports and case reports which the rules were not made from.
+#: reviews, vaccine reports and case reports. Some rules were mended after that reading and from it, so these
+#: are upper bounds; on fresh reviews alone, onset was 6 of 11 and age 3 of 6 before the last mend.
 PRECISION = {
     "age": 0.84, "age_group": 0.95, "sex": 0.94, "pregnancy": 0.79, "dose": 0.93, "route": 0.86,
     "duration": 0.8, "onset": 0.9, "outcome": 0.88, "dechallenge": 0.9, "rechallenge": 0.83, "serious": 0.83,
