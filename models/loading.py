@@ -22,6 +22,8 @@ log = logging.getLogger(__name__)
 
 #: Key of the configuration of a release whose scores are lower in 16 bits.
 FLOAT32_ONLY = "float32_only"
+#: Key of the configuration of a supplement: the version of the release that it extends.
+EXTENDS = "extends"
 #: Numbers of system errors that say nothing of what was read.
 _EXHAUSTED = {errno.ENOMEM, errno.EMFILE, errno.ENFILE}
 
@@ -103,6 +105,27 @@ def load(  # noqa: PLR0913  keyword-only, one for each choice
             return _with_choices(loaded, event_below, drug_classes)
         log.warning("%s %s: the canary check fails in %s", release.task, release.version, name)
     raise ReleaseError(f"{release.task} {release.version}: the canary answers are not those in the manifest")
+
+
+def with_supplement(base: Loaded, supplement: Release) -> Loaded:
+    """A loaded release with the neighbours of a supplement, under the version of that. Raises ReleaseError
+    when it is not a supplement of this release, or changes a canary answer.
+    """
+    named = f"{supplement.task} {supplement.version}"
+    extends = supplement.manifest.configuration.get(EXTENDS)
+    model: Any = base.model
+    if (base.task, base.version) != (supplement.task, extends) or not hasattr(model, "with_supplement"):
+        raise ReleaseError(f"{named}: no supplement of {base.task} {base.version}, it extends {extends}")
+    try:
+        model = model.with_supplement(supplement)
+    except ReleaseError:
+        raise
+    except Exception as error:
+        raise ReleaseError(f"{named}: {type(error).__name__}: {error}") from error
+    loaded = replace(base, version=supplement.version, kind=supplement.manifest.kind, model=model)
+    if not loaded.passes_canary():
+        raise ReleaseError(f"{named}: a decision changes a canary answer of {base.version}")
+    return loaded
 
 
 def _formats(release: Release, device: str, dtype: str) -> list[str]:

@@ -29,6 +29,7 @@ from models.ner.mention_rules import end_of
 from models.relation.pairs import LABELS, SentenceMention, pairs_of
 from models.relation.reading import Sentence, apart, is_event, split
 from models.relation.spaces import EmbeddingSpaces, EncodedSentence
+from models.relation.supplement import DecidedPairs
 from models.relation.support_set import Floats, NamedPair, Numbers, SupportSet, decode_tags, votes
 from models.relation.voting import Voting, voting_of
 from models.releases.manifest import Release, ReleaseError
@@ -58,6 +59,7 @@ class RelationModel:
         self.tags = tags_of(LABELS)
         self.lexicon = lexicon
         self.drug_classes: DrugClasses | None = None
+        self.decided: DecidedPairs | None = None
         self._word_index = CosineIndex(support.words, device)
         self._pair_index = CosineIndex(support.pairs, device)
 
@@ -93,6 +95,12 @@ class RelationModel:
         """The same model that reads these names of drug classes as if they were a drug."""
         model = copy.copy(self)
         model.drug_classes = drug_classes
+        return model
+
+    def with_supplement(self, release: Release) -> RelationModel:
+        """The same model with the decided pairs of a supplement; raises ReleaseError."""
+        model = copy.copy(self)
+        model.decided = DecidedPairs.load(release, self.support.pairs.shape[1])
         return model
 
     @staticmethod
@@ -142,6 +150,23 @@ class RelationModel:
         ]
         return self._relations(texts, read, self._encode(read), given)
 
+    def pair_vectors(
+        self, texts: Sequence[str], pairs: Sequence[tuple[Mention, Mention]]
+    ) -> list[Floats | None]:
+        """The vector in the relation space of a pair (drug, effect) of each text; None where the two are not
+        in one sentence.
+        """
+        read = [
+            s
+            for s in split(texts)
+            if all(s.words[0].start < m.end <= s.words[-1].end for m in pairs[s.report])
+        ]
+        vectors: list[Floats | None] = [None] * len(texts)
+        for s, words in zip(read, self.spaces.relation_vectors(self._encode(read)), strict=True):
+            ends = [_last_word(s.words, m.end) for m in pairs[s.report]]
+            vectors[s.report] = np.concatenate([words[i] for i in ends])
+        return vectors
+
     def _with_generic(self, mention: Mention) -> Mention:
         if self.lexicon is None or mention.label != DRUG or mention.generic is not None:
             return mention
@@ -160,13 +185,18 @@ class RelationModel:
 
     def vote_on_pairs(self, pairs: Sequence[Floats]) -> list[tuple[float, tuple[Neighbour, ...]]]:
         """For each pair [drug ; effect] of the relation space the share of its k nearest training pairs that
-        are related and at least `Voting.least_cosine` similar, and all k neighbours, nearest first.
+        are related and at least `Voting.least_cosine` similar, and all k neighbours, nearest first. A decided
+        pair that is near enough stands before them and decides alone.
         """
         if not pairs:
             return []
-        cosines, rows = self._pair_index.search(np.stack(pairs), self.voting.k_pairs)
+        vectors = np.stack(pairs)
+        cosines, rows = self._pair_index.search(vectors, self.voting.k_pairs)
+        decided: list[Neighbour | None] = [None] * len(vectors)
+        if self.decided is not None:
+            decided = self.decided.deciding(vectors, cosines[:, 0])
         results = []
-        for own_cosines, own_rows in zip(cosines, rows, strict=True):
+        for own_cosines, own_rows, decision in zip(cosines, rows, decided, strict=True):
             neighbours = tuple(
                 self._neighbour(row, cosine, is_quoted=place < QUOTED)
                 for place, (cosine, row) in enumerate(
@@ -174,7 +204,10 @@ class RelationModel:
                 )
             )
             counted = self.support.related[own_rows] & (own_cosines >= self.voting.least_cosine)
-            results.append((float(counted.mean()), neighbours))
+            if decision is not None:
+                results.append((float(bool(decision.related)), (decision, *neighbours)))
+            else:
+                results.append((float(counted.mean()), neighbours))
         return results
 
     def _neighbour(self, row: int, cosine: float, *, is_quoted: bool) -> Neighbour:

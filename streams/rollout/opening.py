@@ -15,7 +15,7 @@ from threading import Thread
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from models.loading import Loaded, load
+from models.loading import EXTENDS, Loaded, load, with_supplement
 from models.redaction import redact
 from models.releases import store
 from models.releases.manifest import Limits, Release, ReleaseError, StoreError
@@ -173,7 +173,27 @@ def load_release(task: str, name: str | Path | None, settings: Settings, *, keep
 
 
 def load_opened(release: Release, settings: Settings) -> Loaded:
-    """The model of an opened release, as these settings say. Raises ReleaseError."""
+    """The model of an opened release, as these settings say; that of a supplement is the release that it
+    extends with more neighbours. Raises ReleaseError.
+    """
+    if EXTENDS in release.manifest.configuration:
+        with open_base(release, settings) as base:
+            return with_supplement(_load(base, settings), release)
+    return _load(release, settings)
+
+
+@contextmanager
+def open_base(supplement: Release, settings: Settings) -> Iterator[Release]:
+    """The verified release that a supplement extends, for the duration of the block; raises ReleaseError,
+    also where that is a supplement itself.
+    """
+    with open_verified(supplement.task, str(supplement.manifest.configuration[EXTENDS]), settings) as base:
+        if EXTENDS in base.manifest.configuration:
+            raise ReleaseError(f"{supplement.version}: {base.version}, which it extends, is a supplement")
+        yield base
+
+
+def _load(release: Release, settings: Settings) -> Loaded:
     return load(
         release,
         device=settings.device,

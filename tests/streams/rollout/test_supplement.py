@@ -1,0 +1,268 @@
+"""Decisions of reviewers that decide nearly the same pairs: made, announced, refused, taken back."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+import streams
+from models.loading import EXTENDS
+from models.relation import supplement as files
+from models.releases.manifest import Manifest, ReleaseError
+from models.releases.store import build, bundled, describe, open_release
+from streams.broker.embedded import EmbeddedBroker
+from streams.rollout import announcements
+from streams.rollout.opening import load_opened, load_release, open_directory
+from streams.rollout.supplement import Supplements
+from streams.settings import Settings
+from tests.streams.cli.command_line import CommandLine
+from tests.streams.conftest import Keys
+from tests.streams.reviews.test_foreign_records import FOREIGN, send
+from tests.streams.rollout.reviewing import MISSED, TEXTS, WARFARIN, Desk
+from tests.variants import variant
+
+#: Nearly the same, of another patient.
+COPY = WARFARIN.replace("phenytoin.", "phenytoin in May.")
+PHENYTOIN = {"drugs": ("phenytoin",)}
+
+
+@pytest.fixture
+def desk(pvstream: CommandLine, state: Path, tmp_path: Path) -> Iterator[Desk]:
+    """With an embedded broker; its settings are those of the commands."""
+    with EmbeddedBroker() as embedded:
+        broker, database = f"kafka://{embedded.bootstrap}", str(tmp_path / "events.duckdb")
+        pvstream.set("PV_BROKER", broker)
+        pvstream.set("PV_DATABASE", database)
+        store = str(tmp_path / "store")
+        made = Desk(Settings(broker=broker, database=database, store=store, state=state, dtype="float32"))
+        made.fill()
+        yield made
+
+
+def live(desk: Desk) -> tuple[str, str, int]:
+    """Version, reason and sequence of the valid announcement."""
+    valid = asyncio.run(announcements.read_announcements(desk.settings))["relation"]
+    return valid.version, valid.reason, valid.sequence
+
+
+def related(model: Any, text: str) -> set[tuple[str, str]]:
+    """The drugs and effects that are related, as written."""
+    (found,) = model.predict([text])
+    return {(found.mentions[r.head].text, found.mentions[r.tail].text) for r in found.relations}
+
+
+def announced(pvstream: CommandLine, *options: object) -> str:
+    """The version that the command announces."""
+    answer = pvstream("supplement", "--announce", *options)
+    assert answer.code == 0, answer.err
+    assert "is announced in place of" in answer.out
+    return answer.out.split("relation ")[1].split()[0]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("shipped_releases")
+def test_a_decision_decides_what_is_nearly_the_same_and_nothing_else(
+    desk: Desk, pvstream: CommandLine
+) -> None:
+    before = load_release("relation", None, desk.settings)
+    wrong, right = ("warfarin", "rash"), ("phenytoin", "rash")
+    assert related(before.model, WARFARIN) == related(before.model, COPY) == {wrong, right}
+    assert related(before.model, MISSED) == set()
+    desk.decide("r-warfarin", "correct", **PHENYTOIN)
+    desk.decide("r-missed", "correct", drugs=("atorvastatin",))
+    version = announced(pvstream)
+    loaded = load_release("relation", version, desk.settings)
+    assert loaded.version == version == live(desk)[0] != before.version
+    assert related(loaded.model, WARFARIN) == related(loaded.model, COPY) == {right}
+    assert related(loaded.model, MISSED) == {("atorvastatin", "LFTs")}
+    ((decision, *training),) = [r.neighbours for r in loaded.model.predict([MISSED])[0].relations]
+    assert (decision.id, decision.source, decision.drug) == ("r-missed", "review 1", "atorvastatin")
+    assert (decision.related, decision.distance, len(training)) == (True, 0.0, 9)
+    samples = Path(streams.__file__).parent / "samples"
+    lines = [line for path in sorted(samples.glob("*.jsonl")) for line in path.read_bytes().splitlines()]
+    others = [orjson.loads(line)["text"] for line in lines]
+    others = [text for text in others if text not in TEXTS.values()]
+    assert len(others) > 190
+    assert loaded.model.predict(others) == before.model.predict(others)
+    # A canary of the base decides whether a decision may be followed.
+    desk.decide("r-canary", "reject")
+    answer = pvstream("supplement", "--announce")
+    assert (answer.code, "a decision changes a canary answer" in answer.error_line) == (1, True)
+    assert live(desk)[0] == version
+
+
+def test_the_files_of_a_supplement_have_no_words_of_a_report(desk: Desk, pvstream: CommandLine) -> None:
+    desk.decide("r-warfarin", "correct", **PHENYTOIN)
+    version = announced(pvstream)
+    folder = Path(desk.settings.store) / "relation" / version
+    assert {path.name for path in folder.iterdir()} == {files.VECTORS, files.DECISIONS, "manifest.json"}
+    stated = sorted(orjson.loads((folder / files.DECISIONS).read_bytes()), key=lambda d: str(d["drug"]))
+    common = {"report": "r-warfarin", "sequence": 0, "reviewer": "ann", "effect": "Nausea"}
+    assert stated == [
+        common | {"drug": "phenytoin", "related": True},
+        common | {"drug": "warfarin", "related": False},
+    ]
+
+
+def test_the_same_decisions_are_announced_once_and_a_rollback_holds_until_the_next_one(
+    desk: Desk, pvstream: CommandLine
+) -> None:
+    supplements = Supplements(desk.settings)
+    assert pvstream("supplement", "--announce").out.endswith("nothing to announce\n")
+    desk.decide("r-warfarin", "correct", **PHENYTOIN)
+    version, base = announced(pvstream), bundled("relation").name
+    assert live(desk) == (version, "publish", 1)
+    assert pvstream("supplement", "--announce").out.endswith("nothing to announce\n")
+    assert live(desk) == (version, "publish", 1)
+    assert pvstream("rollback", "relation", base).code == 0
+    assert live(desk) == (base, "rollback", 2)
+    assert asyncio.run(supplements.plan()).taken_back
+    desk.decide("r-missed", "correct", drugs=("atorvastatin",))
+    plan = asyncio.run(supplements.plan())
+    assert (plan.base, plan.taken_back, len(plan.pairs)) == (base, False, 3)
+    later = announced(pvstream)
+    assert later not in (base, version)
+    # Without any decision left the base is announced.
+    desk.decide("r-missed", "undo")
+    assert announced(pvstream) == version
+    desk.decide("r-warfarin", "undo")
+    assert announced(pvstream) == base
+
+
+def test_a_deleted_report_takes_its_pairs_along(desk: Desk, pvstream: CommandLine) -> None:
+    desk.decide("r-warfarin", "correct", **PHENYTOIN)
+    announced(pvstream)
+    desk.delete("r-warfarin")
+    assert announced(pvstream) == bundled("relation").name
+
+
+def test_a_power_cut_before_the_announcement_leaves_nothing_to_repair(
+    desk: Desk, pvstream: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def cut(*_: Any) -> None:
+        raise OSError("cut")
+
+    desk.decide("r-warfarin", "correct", **PHENYTOIN)
+    with monkeypatch.context() as patch:
+        patch.setattr(announcements, "send", cut)
+        assert pvstream("supplement", "--announce").error_line == "error: cut"
+    (stored,) = (Path(desk.settings.store) / "relation").iterdir()
+    assert announced(pvstream) == stored.name == live(desk)[0]
+
+
+def test_without_announcing_a_replay_can_have_it(desk: Desk, pvstream: CommandLine) -> None:
+    desk.decide("r-warfarin", "correct", **PHENYTOIN)
+    version = pvstream("supplement").out.split("relation ")[1].split()[0]
+    assert asyncio.run(announcements.read_announcements(desk.settings)) == {}
+    rows = {row["version"]: row for row in orjson.loads(pvstream("releases", "--json").out)}
+    assert (rows[version]["where"], rows[version]["live"]) == ("store", False)
+    assert "reviewers decided" in rows[version]["kind"]
+    assert load_release("relation", version, desk.settings).version == version
+
+
+def test_foreign_records_are_passed_and_a_broken_chain_announces_nothing(
+    desk: Desk, pvstream: CommandLine
+) -> None:
+    asyncio.run(send(desk.settings, *FOREIGN))
+    desk.decide("r-warfarin", "correct", **PHENYTOIN)
+    version = announced(pvstream)
+    place = {"sequence": 1, "previous": desk.chain()[-1].hash}
+    asyncio.run(send(desk.settings, orjson.dumps(place | {"action": "accept"})))
+    answer = pvstream("supplement", "--announce")
+    assert (answer.code, "cannot be read" in answer.error_line) == (1, True)
+    assert live(desk)[0] == version
+
+
+def test_where_signatures_are_required_release_and_announcement_have_one(
+    desk: Desk, pvstream: CommandLine, keys: Keys
+) -> None:
+    desk.decide("r-warfarin", "correct", **PHENYTOIN)
+    pvstream.set("PV_RELEASE_KEY", str(keys.public))
+    assert "must be signed" in pvstream("supplement", "--announce").error_line
+    version = announced(pvstream, "--key", keys.private)
+    required = desk.settings.model_copy(update={"release_key": keys.public})
+    valid = asyncio.run(announcements.read_announcements(required))
+    assert valid["relation"].version == version
+    assert load_release("relation", version, required).version == version
+    (Path(desk.settings.store) / "relation" / version / "manifest.sig").unlink()
+    with pytest.raises(ReleaseError, match="sign"):
+        load_release("relation", version, required)
+
+
+def _other_base(manifest: Manifest, folder: Path) -> dict[str, Any]:
+    other = variant("relation", folder.parent / "store", "another")
+    return {EXTENDS: other.version}
+
+
+def _of_itself(manifest: Manifest, folder: Path) -> dict[str, Any]:
+    return {EXTENDS: folder.name}
+
+
+def _short(manifest: Manifest, folder: Path) -> dict[str, Any]:
+    tensors = load_file(folder / files.VECTORS)
+    save_file({"pairs": tensors["pairs"][:, 1:].contiguous()}, folder / files.VECTORS)
+    return {}
+
+
+def _fewer(manifest: Manifest, folder: Path) -> dict[str, Any]:
+    (folder / files.DECISIONS).write_bytes(b"[]")
+    return {}
+
+
+def _no_decisions(manifest: Manifest, folder: Path) -> dict[str, Any]:
+    (folder / files.DECISIONS).write_bytes(b'[{"report": 1}]')
+    return {}
+
+
+def _infinite(manifest: Manifest, folder: Path) -> dict[str, Any]:
+    tensors = load_file(folder / files.VECTORS)
+    save_file({"pairs": torch.full_like(tensors["pairs"], torch.inf)}, folder / files.VECTORS)
+    return {}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda *_: {EXTENDS: "f" * 12}, "is not in the store"),
+        (lambda *_: {EXTENDS: "../../etc"}, "is not a task and version"),
+        (lambda *_: {EXTENDS: 7}, "is not a task and version"),
+        (_of_itself, "is a supplement"),
+        (lambda *_: {files.LEAST_COSINE: 0.0}, "do not fit"),
+        (lambda *_: {files.LEAST_COSINE: "1"}, "TypeError"),
+        (_short, "do not fit"),
+        (_fewer, "do not fit"),
+        (_no_decisions, files.DECISIONS),
+        (_infinite, "not finite"),
+    ],
+)
+def test_a_supplement_that_does_not_fit_is_refused(
+    desk: Desk, pvstream: CommandLine, tmp_path: Path, change: Callable[..., dict[str, Any]], message: str
+) -> None:
+    desk.decide("r-warfarin", "correct", **PHENYTOIN)
+    version = pvstream("supplement").out.split("relation ")[1].split()[0]
+    sound = open_release(Path(desk.settings.store) / "relation" / version)
+    folder = tmp_path / version
+    shutil.copytree(sound.path, folder)
+    changed = change(sound.manifest, folder)
+    (folder / "manifest.json").unlink()
+    update = {"configuration": sound.manifest.configuration | changed, "files": describe(folder)}
+    other = build(folder, sound.manifest.model_copy(update=update), tmp_path / "other")
+    with pytest.raises(ReleaseError, match=message), open_directory(other.path, desk.settings) as opened:
+        load_opened(opened, desk.settings)
+
+
+def test_a_changed_byte_is_found(desk: Desk, pvstream: CommandLine) -> None:
+    desk.decide("r-warfarin", "correct", **PHENYTOIN)
+    version = announced(pvstream)
+    place = Path(desk.settings.store) / "relation" / version / files.DECISIONS
+    place.write_bytes(place.read_bytes().replace(b"false", b"true "))
+    with pytest.raises(ReleaseError, match="sha256"):
+        load_release("relation", version, desk.settings)
