@@ -151,14 +151,17 @@ class RelationModel:
         return self._relations(texts, read, self._encode(read), given)
 
     def pair_vectors(
-        self, texts: Sequence[str], pairs: Sequence[tuple[Mention, Mention]]
+        self,
+        texts: Sequence[str],
+        pairs: Sequence[tuple[Mention, Mention]],
+        expansions: Sequence[Sequence[Expansion]] | None = None,
     ) -> list[Floats | None]:
-        """The vector in the relation space of a pair (drug, effect) of each text; None where the two are not
-        in one sentence.
+        """The vector in the relation space of a pair (drug, effect) of each text, which is read as `predict`
+        reads it; None where the two are not in one sentence.
         """
         read = [
             s
-            for s in split(texts)
+            for s in split(texts, expansions)
             if all(s.words[0].start < m.end <= s.words[-1].end for m in pairs[s.report])
         ]
         vectors: list[Floats | None] = [None] * len(texts)

@@ -18,12 +18,13 @@ from models.releases.manifest import Manifest, PassingError, Release, ReleaseErr
 from models.releases.signature import read_private_key
 from models.releases.store import build, describe, sign
 from models.types import Mention
-from streams.records import Announcement
+from streams.agents.pipeline import expand
+from streams.records import Announcement, Report
 from streams.reviews.decided_pairs import DecidedPair, decided_pairs
 from streams.reviews.log import ReviewLog
 from streams.rollout import announcing
 from streams.rollout.announcements import read_announcements
-from streams.rollout.opening import load_opened, open_verified
+from streams.rollout.opening import load_opened, load_release, open_verified
 from streams.settings import Settings
 from streams.store.opening import open_database
 
@@ -40,6 +41,8 @@ class Plan:
 
     base: str
     """version of the release that it extends"""
+    acronym: str | None
+    """version of the live acronym release, by which the texts are read"""
     live: Announcement | None
     pairs: list[DecidedPair]
     taken_back: bool
@@ -52,14 +55,17 @@ class Supplements:
     def __init__(self, settings: Settings, signing_key: Path | None = None) -> None:
         self._settings = settings
         self._signing_key = signing_key
-        self._base = ""
+        self._of = ("", "")
+        """what the vectors were computed with: versions of the base and of the acronym release"""
         self._vectors: dict[Key, Floats | None] = {}
         self._refused = ""
         """version of the last one, which would be refused again"""
 
     async def plan(self) -> Plan:
         """Raises TopicsError, BrokenChain, DatabaseError and ReleaseError."""
-        live = (await read_announcements(self._settings)).get(TASK)
+        valid = await read_announcements(self._settings)
+        live = valid.get(TASK)
+        acronym = valid["acronym"].version if "acronym" in valid else None
         with open_verified(TASK, live.version if live else None, self._settings) as release:
             base = str(release.manifest.configuration.get(EXTENDS, release.version))
         log = ReviewLog(self._settings)
@@ -69,7 +75,8 @@ class Supplements:
             await log.stop()
         went_back = live is not None and live.reason == "rollback"
         since = [r for r in log.reviews if live is None or r.decided_at > live.announced_at]
-        return Plan(base, live, await asyncio.to_thread(self._pairs, log), went_back and not since)
+        pairs = await asyncio.to_thread(self._pairs, log)
+        return Plan(base, acronym, live, pairs, went_back and not since)
 
     def _pairs(self, log: ReviewLog) -> list[DecidedPair]:
         database = open_database(self._settings)
@@ -100,12 +107,17 @@ class Supplements:
             yield release
 
     def _compute(self, plan: Plan, base: Release) -> None:
-        if self._base != base.version:
-            self._base, self._vectors = base.version, {}
+        used = (base.version, plan.acronym or "")
+        if self._of != used:
+            self._of, self._vectors = used, {}
         new = list(dict.fromkeys(key for p in plan.pairs if (key := _key(p)) not in self._vectors))
         if new:
+            acronyms = load_release("acronym", plan.acronym, self._settings).model
+            read = expand(acronyms, [Report(id="-", text=text) for text, *_ in new])
             model: Any = load_opened(base, self._settings).model
-            vectors = model.pair_vectors([text for text, *_ in new], [pair for _, *pair in new])
+            vectors = model.pair_vectors(
+                [report.text for report in read], [pair for _, *pair in new], [r.expansions for r in read]
+            )
             self._vectors |= dict(zip(new, vectors, strict=True))
 
     async def announce(self, plan: Plan) -> Announcement | None:

@@ -79,6 +79,12 @@ def test_acronyms_are_read_as_their_long_forms(model: RelationModel) -> None:
     assert [(r.head, r.tail) for r in tagged.relations] == [(0, 1)]
     (plain,), (same,) = model.predict([SENTENCE]), model.predict([SENTENCE], [[]])
     assert plain == same
+    pairs = [(t.mentions[0], t.mentions[1]) for t in (tagged, plain)]
+    short, long = model.pair_vectors([text, SENTENCE], pairs, [expansions, []])
+    assert short is not None and long is not None
+    assert np.allclose(short, long, atol=1e-5)
+    apart = [(Mention(0, 9, "Clozapine", DRUG, 1.0), Mention(11, 15, "Rash", ADE, 1.0))]
+    assert model.pair_vectors(["Clozapine. Rash."], apart) == [None]
 
 
 def test_words_and_pairs_are_as_their_nearest_of_training(model: RelationModel) -> None:

@@ -20,11 +20,14 @@ from tests.streams.web.conftest import fill
 WARFARIN = "Patients on warfarin had fewer strokes, but rash was seen after starting phenytoin."
 MISSED = "LFTs rose to eight times the upper limit of normal six weeks after atorvastatin was doubled."
 CANARY = "Intravenous azithromycin - induced ototoxicity ."
-TEXTS = {"r-warfarin": WARFARIN, "r-missed": MISSED, "r-canary": CANARY}
+#: "INH" is read as its long form.
+SHORT = "Hepatotoxicity associated with INH and rifampicin was noted in the fourth week of therapy."
+TEXTS = {"r-warfarin": WARFARIN, "r-missed": MISSED, "r-canary": CANARY, "r-short": SHORT}
 #: What the bundled release finds: the effect, all drugs and those that it is related to.
 MENTIONED = {
     "r-warfarin": ("rash", ("warfarin", "phenytoin"), ("warfarin", "phenytoin")),
     "r-missed": ("LFTs", ("atorvastatin",), ()),
+    "r-short": ("Hepatotoxicity", ("INH", "rifampicin"), ("INH", "rifampicin")),
     "r-canary": ("ototoxicity", ("azithromycin",), ("azithromycin",)),
 }
 

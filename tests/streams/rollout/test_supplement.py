@@ -26,7 +26,7 @@ from streams.settings import Settings
 from tests.streams.cli.command_line import CommandLine
 from tests.streams.conftest import Keys
 from tests.streams.reviews.test_foreign_records import FOREIGN, send
-from tests.streams.rollout.reviewing import MISSED, TEXTS, WARFARIN, Desk
+from tests.streams.rollout.reviewing import MISSED, SHORT, TEXTS, WARFARIN, Desk
 from tests.variants import variant
 
 #: Nearly the same, of another patient.
@@ -54,8 +54,9 @@ def live(desk: Desk) -> tuple[str, str, int]:
 
 
 def related(model: Any, text: str) -> set[tuple[str, str]]:
-    """The drugs and effects that are related, as written."""
-    (found,) = model.predict([text])
+    """The drugs and effects that are related, as written; acronyms are read as their long forms."""
+    acronyms: Any = load_release("acronym", None, Settings()).model
+    (found,) = model.predict([text], acronyms.predict([text]))
     return {(found.mentions[r.head].text, found.mentions[r.tail].text) for r in found.relations}
 
 
@@ -78,11 +79,15 @@ def test_a_decision_decides_what_is_nearly_the_same_and_nothing_else(
     assert related(before.model, MISSED) == set()
     desk.decide("r-warfarin", "correct", **PHENYTOIN)
     desk.decide("r-missed", "correct", drugs=("atorvastatin",))
+    inh, rifampicin = ((drug, "Hepatotoxicity") for drug in ("INH", "rifampicin"))
+    assert related(before.model, SHORT) == {inh, rifampicin}
+    desk.decide("r-short", "correct", drugs=("rifampicin",))
     version = announced(pvstream)
     loaded = load_release("relation", version, desk.settings)
     assert loaded.version == version == live(desk)[0] != before.version
     assert related(loaded.model, WARFARIN) == related(loaded.model, COPY) == {right}
     assert related(loaded.model, MISSED) == {("atorvastatin", "LFTs")}
+    assert related(loaded.model, SHORT) == {rifampicin}
     ((decision, *training),) = [r.neighbours for r in loaded.model.predict([MISSED])[0].relations]
     assert (decision.id, decision.source, decision.drug) == ("r-missed", "review 1", "atorvastatin")
     assert (decision.related, decision.distance, len(training)) == (True, 0.0, 9)

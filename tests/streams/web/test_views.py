@@ -102,9 +102,15 @@ async def test_an_event_shows_the_training_pairs_by_which_it_is_related_to_a_dru
         mentions=(Mention(0, 3, "CLZ", "DRUG", 1.0, "clozapine"), Mention(5, 11, "nausea", "ADE", 1.0)),
         relations=(Relation(0, 1, 2 / 3, tuple(near)),),
     )  # fmt: skip
-    fill(Path(stored.settings.database), [told])
+    decided = Neighbour("r-1", 0.0, "clozapine", "Nausea", True, "review 3")
+    decision = replace(told, id="n2", relations=(Relation(0, 1, 1.0, (decided, *near)),))
+    fill(Path(stored.settings.database), [told, decision])
     async with stored.served() as browser:
-        html = await (await browser().get("/report?id=n1")).text()
+        client = browser()
+        html = await (await client.get("/report?id=n1")).text()
+        assert (
+            "Related to clozapine as a reviewer decided:" in await (await client.get("/report?id=n2")).text()
+        )
     (reason,) = re.findall(r"<p>(Related to .*?)</ul>", html, re.DOTALL)
     shown = " ".join(re.sub(r"<(?!script)[^>]*>", " ", unescape(reason)).split())
     assert shown.startswith("Related to clozapine by 67 % of the most similar training pairs: methimazole →")
