@@ -145,7 +145,7 @@ def _written_by(topic: Topic[Any]) -> list[str]:
         return ["`pvstream signals`"]
     if topic in (REVIEWS, LEASES):
         return ["`pvstream web`"]
-    return ["`pvstream announce`, `rollback`"]
+    return ["`pvstream announce`, `rollback`, `supplement`"]
 
 
 def _read_by(topic: Topic[Any]) -> list[str]:

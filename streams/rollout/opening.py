@@ -8,7 +8,7 @@ import shutil
 import time
 from collections.abc import Collection, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
 from threading import Thread
@@ -165,29 +165,40 @@ def load_release(task: str, name: str | Path | None, settings: Settings, *, keep
     """
     started = time.perf_counter()
     with open_verified(task, name, settings) as release:
-        loaded = load_opened(release, settings)
+        loaded = load_opened(release, settings, keep=keep)
         if keep and release.version != bundled_version(task):
             keep_copy(release, settings)
     log.info("%s %s loaded in %.1f s", task, loaded.version, time.perf_counter() - started)
     return loaded
 
 
-def load_opened(release: Release, settings: Settings) -> Loaded:
+def load_opened(release: Release, settings: Settings, *, keep: bool = False) -> Loaded:
     """The model of an opened release, as these settings say; that of a supplement is the release that it
-    extends with more neighbours. Raises ReleaseError.
+    extends, of which `keep` keeps a copy too, with more neighbours. Raises ReleaseError.
     """
     if EXTENDS in release.manifest.configuration:
         with open_base(release, settings) as base:
-            return with_supplement(_load(base, settings), release)
+            loaded = with_supplement(_load(base, settings), release)
+            if keep and base.version != bundled_version(base.task):
+                keep_copy(base, settings)
+            return loaded
     return _load(release, settings)
 
 
 @contextmanager
 def open_base(supplement: Release, settings: Settings) -> Iterator[Release]:
     """The verified release that a supplement extends, for the duration of the block; raises ReleaseError,
-    also where that is a supplement itself.
+    also where that is a supplement itself. Without the store it is the copy that this machine keeps.
     """
-    with open_verified(supplement.task, str(supplement.manifest.configuration[EXTENDS]), settings) as base:
+    version = str(supplement.manifest.configuration[EXTENDS])
+    with ExitStack() as stack:
+        try:
+            base = stack.enter_context(open_verified(supplement.task, version, settings))
+        except StoreError:
+            if version not in kept_versions(supplement.task, settings):
+                raise
+            kept = kept_folder(supplement.task, settings) / version
+            base = stack.enter_context(open_directory(kept, settings))
         if EXTENDS in base.manifest.configuration:
             raise ReleaseError(f"{supplement.version}: {base.version}, which it extends, is a supplement")
         yield base

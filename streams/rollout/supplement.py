@@ -29,7 +29,7 @@ from streams.settings import Settings
 from streams.store.opening import open_database
 
 TASK: Literal["relation"] = "relation"
-#: The least cosine to a decided pair with which it decides: see docs/models/relation.md.
+#: The least cosine to a decided pair with which it decides: see docs/results/review.md.
 LEAST_COSINE = 0.95
 SOURCE = TrainingData(name="decisions of reviewers", licence="that of the reports")
 Key = tuple[str, Mention, Mention]

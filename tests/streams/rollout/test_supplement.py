@@ -21,11 +21,13 @@ from models.releases.store import build, bundled, describe, open_release
 from streams.broker.embedded import EmbeddedBroker
 from streams.rollout import announcements
 from streams.rollout.opening import load_opened, load_release, open_directory
+from streams.rollout.reload import load_at_start
 from streams.rollout.supplement import Supplements
 from streams.settings import Settings
 from tests.streams.cli.command_line import CommandLine
 from tests.streams.conftest import Keys
 from tests.streams.reviews.test_foreign_records import FOREIGN, send
+from tests.streams.rollout.reloading import announcement
 from tests.streams.rollout.reviewing import MISSED, SHORT, TEXTS, WARFARIN, Desk
 from tests.variants import variant
 
@@ -202,9 +204,19 @@ def test_where_signatures_are_required_release_and_announcement_have_one(
         load_release("relation", version, required)
 
 
-def _other_base(manifest: Manifest, folder: Path) -> dict[str, Any]:
-    other = variant("relation", folder.parent / "store", "another")
-    return {EXTENDS: other.version}
+def test_a_worker_starts_with_it_also_where_the_store_of_its_base_is_away(
+    desk: Desk, pvstream: CommandLine
+) -> None:
+    desk.decide("r-warfarin", "correct", **PHENYTOIN)
+    base = variant("relation", Path(desk.settings.store), "not bundled")
+    assert pvstream("announce", base.path, "--force").code == 0
+    first = load_release("relation", announced(pvstream), desk.settings, keep=True)
+    desk.decide("r-missed", "correct", drugs=("atorvastatin",))
+    version = announced(pvstream)
+    assert load_release("relation", version, desk.settings, keep=True).version != first.version
+    shutil.rmtree(desk.settings.store)
+    handle = load_at_start("relation", announcement(version, task="relation"), desk.settings)
+    assert (handle.current.version, handle.refused) == (version, None)
 
 
 def _of_itself(manifest: Manifest, folder: Path) -> dict[str, Any]:
