@@ -44,7 +44,7 @@ class CueWords:
         self._forms: dict[str, dict[_Cue, list[str]]] = {}
         for (short, form), own in self.cues.items():
             table = self._forms.setdefault(short, {})
-            for cue in {_words(text) for text in own} - {()}:
+            for cue in {words_of(text) for text in own} - {()}:
                 table.setdefault(cue, []).append(_name(form))
 
     @classmethod
@@ -63,7 +63,7 @@ class CueWords:
         if not forms:
             return [0.0] * len(long_forms)
         weights: dict[_Cue, float] = {}
-        for distance, cue in (*_before(_words(left)), *_behind(_words(right))):
+        for distance, cue in (*_before(words_of(left)), *_behind(words_of(right))):
             if cue in forms:
                 weights[cue] = max(weights.get(cue, 0.0), _weight(distance, len(cue)))
         sums: dict[str, float] = {}
@@ -92,7 +92,7 @@ def _weight(distance: int, n_words: int) -> float:
     return near * (PHRASE if n_words > 1 else 1.0)
 
 
-def _words(text: str) -> _Cue:
+def words_of(text: str) -> _Cue:
     """The words as they are compared: abbreviations as they are written, others small and without the s of a
     plural.
     """

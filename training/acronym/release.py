@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import Any
 from safetensors.torch import save_file
 
 from models.acronym import cues, frequencies
+from models.acronym.cues import CueWords
 from models.acronym.frequencies import SenseFrequencies
 from models.acronym.m_network import HEAD
 from models.acronym.tables import TableScorer, Weights
@@ -25,6 +25,7 @@ from training.acronym.data import (
     sense_of,
     validation_sentences,
 )
+from training.acronym.mined_cues import extended, mined
 from training.acronym.settings import Settings
 from training.acronym.train import AcronymTrainee, train
 from training.acronym.written_out import read_texts, rows_of_texts
@@ -68,7 +69,10 @@ def make(settings: Settings, place: Place) -> Release:
             configuration |= {"training": asdict(settings), "training_seconds": round(loop.seconds)}
             configuration["max_pieces"] = settings.pieces
         else:
-            shutil.copyfile(cues.CLINICAL, folder / cues.TABLE)
+            cue_words = CueWords.load(cues.CLINICAL)
+            if "casi" in settings.names:
+                cue_words = extended(cue_words, mined(casi_parts(place.data / "acronyms")[0], dictionary))
+            cue_words.write(folder / cues.TABLE)
             words = SenseFrequencies.load(frequencies.CLINICAL).words
             known = SenseFrequencies(words, counts_of(settings, place.data, dictionary))
             known.write(folder / frequencies.TABLE, folder / frequencies.COUNTS)
