@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
@@ -29,6 +30,17 @@ def decode(kind: type[R], data: bytes | None) -> R:
     except ValidationError as error:
         raise BadRecord(_described(kind, error)) from None
     return record
+
+
+def decode_any(kinds: Iterable[type[R]], data: bytes | None) -> R:
+    """The record of the first of these types that the data are of; raises the BadRecord of the first type."""
+    first = None
+    for kind in kinds:
+        try:
+            return decode(kind, data)
+        except BadRecord as error:
+            first = first or error
+    raise first or BadRecord("no type of record")
 
 
 def _described(kind: type[Any], error: ValidationError) -> str:

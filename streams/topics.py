@@ -16,11 +16,13 @@ from streams.records import (
     Announcement,
     CodedReport,
     Cursor,
+    Decision,
     ExpandedReport,
     Lease,
     Report,
     Review,
     Signal,
+    SignalDecision,
     Summary,
     TaggedReport,
 )
@@ -66,6 +68,13 @@ class Topic(Generic[R_co]):
     """Every record has a key; the deletion of a report then removes the records before it."""
     broker_time: bool = False
     """The time of a message is that at which the broker got it."""
+    other: type[R_co] | None = None
+    """A second type of its records."""
+
+    @property
+    def kinds(self) -> tuple[type[R_co], ...]:
+        """The types of its records."""
+        return tuple(kind for kind in (self.record, self.other) if kind is not None)
 
     @property
     def dead_letters(self) -> Topic[Any]:
@@ -115,7 +124,9 @@ RELEASES = Topic("releases", Announcement, partitions=1, compacted=True)
 CURSORS = Topic("cursors", Cursor, partitions=1, compacted=True)
 SIGNALS = Topic("signals", Signal, compacted=True)
 #: Append only: a chain of hashes, so it has one partition, and nothing of it is ever removed.
-REVIEWS = Topic("reviews", Review, partitions=1, retention_ms=-1, keyed=False)
+REVIEWS: Topic[Decision] = Topic(
+    "reviews", Review, partitions=1, retention_ms=-1, keyed=False, other=SignalDecision
+)
 #: Its order decides who gets an event, so it has one partition.
 LEASES = Topic("leases", Lease, partitions=1, retention_ms=DAY, keyed=False, broker_time=True)
 

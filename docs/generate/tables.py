@@ -129,7 +129,7 @@ def topics_table() -> list[str]:
             continue
         writers = sinks.get(topic.name) or _written_by(topic)
         readers = sources.get(topic.name) or _read_by(topic)
-        kind = topic.record.__name__ if topic.record else "the original bytes"
+        kind = ", ".join(kind.__name__ for kind in topic.kinds) or "the original bytes"
         rows.append((f"`{topic.name}`", kind, ", ".join(writers), ", ".join(readers), *_kept(topic)))
     dead = _kept(INPUTS[0].dead_letters)
     rows.append(("`<source>.dead`", "the original bytes", "any stage", "`pvstream redrive`", *dead))

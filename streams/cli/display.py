@@ -16,10 +16,11 @@ from streams.records import (
     CodedEvent,
     CodedReport,
     Cursor,
+    Decision,
     ExpandedReport,
     Lease,
-    Review,
     Signal,
+    SignalDecision,
     Summary,
     TaggedReport,
 )
@@ -50,7 +51,7 @@ def legend() -> Text:
 
 def render(topic: str, record: Any) -> RenderableType:
     """One record of any topic; a record of an unknown type as its plain text."""
-    if isinstance(record, Announcement | Cursor | Signal | Review | Lease):
+    if isinstance(record, Announcement | Cursor | Signal | Decision | Lease):
         return Text.assemble((f"{topic} ", "dim"), plain_text(_line(record)))
     head = Text.assemble((f"{topic} ", "dim"), (record.id, "bold"))
     match record:
@@ -79,7 +80,7 @@ def plain_text(text: str, style: str = "") -> Text:
     return Text(text.translate(_CONTROLS), style)
 
 
-def _line(record: Announcement | Cursor | Signal | Review | Lease) -> str:
+def _line(record: Announcement | Cursor | Signal | Decision | Lease) -> str:
     """What has no text."""
     match record:
         case Announcement():
@@ -91,6 +92,9 @@ def _line(record: Announcement | Cursor | Signal | Review | Lease) -> str:
             counts = "".join(f", {name} {window.n}" for name, window in record.windows.items())
             counts += ", known use" if record.known_use else ""
             return f"{record.drug} | {record.term} ({record.level}){counts}, {record.computed_at:{_TIME}}"
+        case SignalDecision():
+            made = f"{record.after.state}, {record.reviewer}, {record.decided_at:{_TIME}}"
+            return f"{record.drug} | {record.term} {made}"
     place = f"{record.report_id} {record.start}-{record.end}"
     if isinstance(record, Lease):
         return f"{place} {record.seconds:g} s"

@@ -17,7 +17,7 @@ from streams.broker.ranges import read_chunks
 from streams.broker.topic_check import differences
 from streams.cli.display import plain_text, render
 from streams.cli.terminal import progress_bar
-from streams.codec import BadRecord, decode
+from streams.codec import BadRecord, decode_any
 from streams.order import Latest, read_revision
 from streams.records import Inbound
 from streams.settings import Settings
@@ -109,7 +109,7 @@ def _print_message(console: Console, topic: Topic[Any], message: Any) -> None:
         console.print(plain_text(f"{place} {key} deleted"))
         return
     try:
-        console.print(render(topic.name, decode(topic.record, message.value)))
+        console.print(render(topic.name, decode_any(topic.kinds, message.value)))
     except BadRecord as error:
         console.print(f"{place}: not a valid record: {error}", highlight=False, markup=False)
 

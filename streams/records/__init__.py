@@ -27,14 +27,28 @@ from streams.records.reports import (
     Text,
     extend,
 )
-from streams.records.reviews import FIRST, RESOLUTION, SECOND, Action, Lease, Reading, Review, ReviewedEvent
+from streams.records.reviews import (
+    FIRST,
+    RESOLUTION,
+    SECOND,
+    Action,
+    Decision,
+    Lease,
+    Reading,
+    Review,
+    ReviewedEvent,
+    SignalDecision,
+    SignalState,
+    SignalStatus,
+)
 from streams.records.signals import Limits, Signal, WatchState, WindowStatistics
 
 __all__ = [
     "FIRST", "MAX_DRUGS", "MAX_FOLDED", "MAX_TEXT", "NO_TIMESTAMP", "RESOLUTION", "SECOND",
-    "Action", "Announcement",
-    "AuthorHash", "CodedEvent", "CodedReport", "Country", "Cursor", "DrugName", "ExpandedReport", "Headers",
+    "Action", "Announcement", "AuthorHash",
+    "CodedEvent", "CodedReport", "Country", "Cursor", "Decision", "DrugName", "ExpandedReport", "Headers",
     "Id", "Inbound", "Indication", "Language", "Lease", "Limits", "MaskKind", "Masked", "Origin", "Permalink",
-    "Reading", "Report", "Review", "ReviewedEvent", "Signal", "Summary", "TaggedReport", "Text", "WatchState",
+    "Reading", "Report", "Review", "ReviewedEvent", "Signal", "SignalDecision", "SignalState",
+    "SignalStatus", "Summary", "TaggedReport", "Text", "WatchState",
     "WindowStatistics", "extend",
 ]  # fmt: skip

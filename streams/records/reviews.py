@@ -1,11 +1,12 @@
-"""Decisions of reviewers."""
+"""Decisions of reviewers, on events and on signals."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, FiniteFloat
 
 from streams.records.reports import Id, Number, Time
 
@@ -63,6 +64,46 @@ class Review:
     hash: str = ""
     """SHA-256 of the record with this field empty, in hexadecimal; see `streams.reviews.chain`."""
     reading: Reading = FIRST
+
+
+SignalState = Literal["new", "under review", "confirmed", "refuted", "monitored", "closed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignalStatus:
+    """Where a signal stands, who has it, and until when something is to be done."""
+
+    state: SignalState = "new"
+    owner: str = ""
+    due: date | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignalDecision:
+    """A decision on a signal, in the same chain as those on events. It has the numbers that were seen, by
+    which a later computation knows what is new since then.
+    """
+
+    sequence: Number
+    drug: str
+    term: str
+    """Preferred term."""
+    reviewer: str
+    decided_at: Time
+    before: SignalStatus
+    after: SignalStatus
+    reason: str = ""
+    comment: str = ""
+    reports: Number = 0
+    """Unique reports of the pair, over all time like the limits."""
+    ic025: FiniteFloat | None = None
+    eb05: FiniteFloat | None = None
+    """Null, like `ic025`, for a pair with too few reports to be listed."""
+    previous: str = ""
+    hash: str = ""
+
+
+Decision = Review | SignalDecision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

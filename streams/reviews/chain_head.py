@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from models.releases.store import sync
 from streams.codec import adapter, encode
-from streams.records import Review
+from streams.records import Decision
 from streams.reviews.chain import BrokenChain
 from streams.settings import Settings
 
@@ -45,7 +45,7 @@ class KeptHead:
         except (OSError, ValidationError):
             raise BrokenChain(f"{self.path} cannot be read") from None
 
-    def check(self, reviews: Sequence[Review], head: Head | None) -> None:
+    def check(self, reviews: Sequence[Decision], head: Head | None) -> None:
         """Whether the decisions begin with those of a head that was read before them: another process of this
         machine may keep a later one meanwhile. Raises BrokenChain.
         """
@@ -60,7 +60,7 @@ class KeptHead:
         if reviews[head.length - 1].hash != head.hash:
             raise BrokenChain(f"decision {head.length - 1} is not the one that was kept. {advice}")
 
-    def write(self, reviews: Sequence[Review]) -> None:
+    def write(self, reviews: Sequence[Decision]) -> None:
         """Keeps the present head, unless another process has kept a later one; raises OSError."""
         if not reviews:
             return

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
-from streams.codec import BadRecord, decode
-from streams.records import SECOND, Review, ReviewedEvent
+from streams.codec import BadRecord, decode_any
+from streams.records import SECOND, Decision, Review, ReviewedEvent, SignalDecision
 from streams.reviews.agreement import Readings
 from streams.reviews.chain import BrokenChain, has_place, linked, verify
 from streams.reviews.chain_head import KeptHead
@@ -17,6 +17,7 @@ from streams.settings import Settings
 from streams.topics import REVIEWS
 
 log = logging.getLogger(__name__)
+D = TypeVar("D", bound=Decision)
 #: Report, start and end of the event, fingerprint of the text.
 Place = tuple[str, int, int, str]
 
@@ -38,7 +39,10 @@ class ReviewLog:
         self._broken: BrokenChain | None = None
         self.passed = 0
         """Records that are no decisions. They change nothing, so that nobody can end reviewing by one."""
+        self.decisions: list[Decision] = []
+        """The whole chain: those on events, which are `reviews` too, and those on signals."""
         self.reviews: list[Review] = []
+        self.signals: list[SignalDecision] = []
         self.current: dict[Place, ReviewedEvent] = {}
         self.readings: dict[Place, Readings] = {}
 
@@ -47,7 +51,7 @@ class ReviewLog:
         kept = self._head.read()
         await self._tail.start()
         await self._catch_up()
-        self._head.check(self.reviews, kept)
+        self._head.check(self.decisions, kept)
 
     async def stop(self) -> None:
         await self._tail.stop()
@@ -57,7 +61,7 @@ class ReviewLog:
         async with self._lock:
             await self._catch_up()
 
-    async def append(self, review: Review, is_due: Callable[[], bool] = lambda: True) -> Review | None:
+    async def append(self, decision: D, is_due: Callable[[], bool] = lambda: True) -> D | None:
         """Writes a decision as the next of the chain and waits until it is. None where it is not due any more
         after what others have decided, such as the same form that was sent twice.
         """
@@ -66,17 +70,22 @@ class ReviewLog:
             while True:
                 if not is_due():
                     return None
-                placed = linked(review, self.reviews[-1] if self.reviews else None)
-                await self._catch_up(await self._tail.send(review.report_id, placed))
-                if self.reviews[placed.sequence] == placed:
+                placed = linked(decision, self._last)
+                key = decision.report_id if isinstance(decision, Review) else decision.drug
+                await self._catch_up(await self._tail.send(key, placed))
+                if self.decisions[placed.sequence] == placed:
                     break
             await asyncio.to_thread(self._keep_head)
         return placed
 
+    @property
+    def _last(self) -> Decision | None:
+        return self.decisions[-1] if self.decisions else None
+
     def _keep_head(self) -> None:
         """A failure is logged: the broker has the decision."""
         try:
-            self._head.write(self.reviews)
+            self._head.write(self.decisions)
         except OSError as error:
             log.warning("the head of the decisions is not kept: %s", error)
 
@@ -97,22 +106,26 @@ class ReviewLog:
         found, passed, last = [], 0, ""
         for message in messages:
             try:
-                found.append(decode(Review, message.value))
+                found.append(decode_any(REVIEWS.kinds, message.value))
                 continue
             except BadRecord as error:
                 passed, last = passed + 1, f"reviews/0@{message.offset}: {error}"
             self._take_next(found)
             found = []
-            if has_place(message.value, self.reviews[-1] if self.reviews else None):
-                raise BrokenChain(f"decision {len(self.reviews)} cannot be read, {last}")
+            if has_place(message.value, self._last):
+                raise BrokenChain(f"decision {len(self.decisions)} cannot be read, {last}")
         self._take_next(found)
         self.passed += passed
         if passed:
             log.warning("records that are no decisions, passed: %d, the last one %s", passed, last)
 
-    def _take_next(self, found: Sequence[Review]) -> None:
-        for review in verify(found, self.reviews):
-            self._take(review)
+    def _take_next(self, found: Sequence[Decision]) -> None:
+        for decision in verify(found, self.decisions):
+            self.decisions.append(decision)
+            if isinstance(decision, Review):
+                self._take(decision)
+            else:
+                self.signals.append(decision)
 
     def _take(self, review: Review) -> None:
         self.reviews.append(review)

@@ -10,17 +10,20 @@ from typing import Any
 
 import orjson
 
-from streams.codec import BadRecord, decode
-from streams.records import SECOND, Inbound, Review
+from streams.codec import BadRecord, decode, decode_any, encode
+from streams.records import SECOND, Decision, Inbound, Review, SignalDecision
 from streams.store.changes import Batch
 from streams.store.database import Database
 from streams.store.repeats import rows_of
 from streams.store.rows import SHARED, Row, pairs_of
 from streams.store.tables import EVENTS, REVIEWS
+from streams.topics import REVIEWS as TOPIC
 
 log = logging.getLogger(__name__)
 #: In the column `drug_evidence` of an event whose drugs a reviewer has set.
 BY_REVIEWER = "reviewer"
+#: In the column `action` of a decision on a signal, of which `outcome` is the whole.
+SIGNAL = "signal"
 #: Columns of the code and the flags of an event.
 CODE = ("llt", "pt", "soc", "negated", "hypothetical", "other_experiencer", "serious")
 Place = tuple[str, int, int, str]
@@ -33,24 +36,25 @@ def fingerprint(record_id: str | None) -> str:
     return parts[1] if len(parts) > 1 else ""
 
 
-def read_decisions(messages: Iterable[Inbound]) -> tuple[list[Review], int]:
+def read_decisions(messages: Iterable[Inbound]) -> tuple[list[Decision], int]:
     """The decisions in the messages, and the number of messages that are none."""
-    decisions, unreadable = [], 0
+    decisions: list[Decision] = []
+    unreadable = 0
     for message in messages:
         try:
-            decisions.append(decode(Review, message.value))
+            decisions.append(decode_any(TOPIC.kinds, message.value))
         except BadRecord as error:
             unreadable += 1
             log.warning("reviews/%d@%d left out: %s", message.partition, message.offset, error)
     return decisions, unreadable
 
 
-def apply_decisions(database: Database, batch: Batch, decisions: Sequence[Review]) -> None:
+def apply_decisions(database: Database, batch: Batch, decisions: Sequence[Decision]) -> None:
     """Adds new decisions to a batch, and applies them and earlier ones to the reports that it changes."""
-    decisions = _new(database, decisions)
-    batch.rows.reviews += [_row(decision) for decision in decisions]
+    new = _new(database, decisions)
+    batch.rows.reviews += [_row(decision) for decision in new]
     changed = {row["id"] for row in batch.rows.reports}
-    decided = {decision.report_id for decision in decisions if decision.reading != SECOND}
+    decided = {one.report_id for one in new if isinstance(one, Review) and one.reading != SECOND}
     _load(database, batch, sorted(decided - changed))
     concerned = changed | decided
     latest = _latest([*_kept(database, sorted(concerned)), *batch.rows.reviews])
@@ -70,6 +74,12 @@ def apply_decisions(database: Database, batch: Batch, decisions: Sequence[Review
     for id_ in sorted(touched):
         events = [event for event in batch.rows.events if event["report_id"] == id_]
         batch.rows.pairs += pairs_of(reports[id_], events)
+
+
+def signal_decisions(database: Database) -> list[SignalDecision]:
+    """The decisions on signals, in their order."""
+    sql = f"SELECT outcome FROM {REVIEWS.name} WHERE action = '{SIGNAL}' ORDER BY sequence"
+    return [decode(SignalDecision, outcome.encode()) for (outcome,) in database.query(sql)[1]]
 
 
 def found_span(event: Mapping[str, Any]) -> tuple[int, int]:
@@ -96,7 +106,7 @@ def _decide(event: Row, outcome: dict[str, Any], text: str | None) -> None:
     event["mention"] = None if text is None else text[start:end]
 
 
-def _new(database: Database, decisions: Sequence[Review]) -> list[Review]:
+def _new(database: Database, decisions: Sequence[Decision]) -> list[Decision]:
     """The first decision of each sequence number: another one of the same number was written at the same
     moment, and late.
     """
@@ -109,15 +119,19 @@ def _new(database: Database, decisions: Sequence[Review]) -> list[Review]:
     return sorted(first.values(), key=lambda decision: decision.sequence)
 
 
-def _row(decision: Review) -> Row:
-    return {
+def _row(decision: Decision) -> Row:
+    shared = dict.fromkeys(REVIEWS.columns) | {
         "sequence": decision.sequence,
+        "reviewer": decision.reviewer,
+        "decided_at": decision.decided_at.astimezone(UTC).replace(tzinfo=None).isoformat(),
+    }
+    if isinstance(decision, SignalDecision):
+        return shared | {"action": SIGNAL, "outcome": encode(decision).decode()}
+    return shared | {
         "report_id": decision.report_id,
         "span_start": decision.start,
         "span_end": decision.end,
         "fingerprint": decision.fingerprint,
-        "reviewer": decision.reviewer,
-        "decided_at": decision.decided_at.astimezone(UTC).replace(tzinfo=None).isoformat(),
         "action": decision.action,
         "reading": decision.reading,
         "outcome": orjson.dumps(asdict(decision.after)).decode(),
@@ -126,7 +140,7 @@ def _row(decision: Review) -> Row:
 
 def _latest(rows: Iterable[Row]) -> dict[Place, str]:
     """The outcome of the last decision on each event; a second reading decides nothing."""
-    valid = (row for row in rows if row["reading"] != SECOND)
+    valid = (row for row in rows if row["reading"] != SECOND and row["action"] != SIGNAL)
     ordered = sorted(valid, key=lambda row: int(row["sequence"]))
     return {(r["report_id"], r["span_start"], r["span_end"], r["fingerprint"]): r["outcome"] for r in ordered}
 

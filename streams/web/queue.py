@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from streams.records import SECOND
+from streams.records import SECOND, Review
 from streams.reviews.log import Place, ReviewLog, place_of
 from streams.store.database import Database
 from streams.store.decisions import fingerprint, found_span
@@ -64,7 +64,8 @@ def reviewed_since(database: Database, log: ReviewLog) -> int:
     applied = rows(database, "SELECT sequence FROM reviews ORDER BY sequence DESC LIMIT 1")
     first = applied[0]["sequence"] + 1 if applied else 0
     # Not the same place twice: an undo may follow.
-    pending = {place_of(review) for review in log.reviews[first:] if review.reading != SECOND}
+    later = (one for one in log.decisions[first:] if isinstance(one, Review))
+    pending = {place_of(review) for review in later if review.reading != SECOND}
     stored = _stored_reviews(database, sorted(pending))
     return sum(is_decided(log, where) - (review is not None) for where, review in stored.items())
 

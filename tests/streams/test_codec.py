@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import orjson
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from streams.codec import BadRecord, adapter, decode, encode, schema
+from streams.codec import BadRecord, adapter, decode, decode_any, encode, schema
 from streams.provenance import without_text
 from streams.records import (
     MAX_TEXT,
@@ -24,13 +24,15 @@ from streams.records import (
     Review,
     ReviewedEvent,
     Signal,
+    SignalDecision,
+    SignalStatus,
     Summary,
     TaggedReport,
     WatchState,
     WindowStatistics,
 )
 from streams.reviews.chain import follows, linked
-from streams.topics import TOPICS
+from streams.topics import REVIEWS, TOPICS
 from tests.wire import WIRE, wire_bytes
 
 WHEN = datetime(2026, 3, 4, 9, 15, tzinfo=UTC)
@@ -103,6 +105,11 @@ REVIEW = Review(
     decided_at=WHEN, action="correct", before=BEFORE, reason="reads so",
     after=replace(BEFORE, llt=None, pt=None, soc=None, serious=False, negated=True, review="correct"),
 )  # fmt: skip
+ON_SIGNAL = SignalDecision(
+    sequence=0, drug="sertraline", term="Insomnia", reviewer="ann", decided_at=WHEN,
+    before=SignalStatus(), after=SignalStatus(state="closed", owner="bob", due=date(2026, 4, 1)),
+    reason="listed", comment="see the label", reports=28, ic025=3.3, eb05=12.9,
+)  # fmt: skip
 SECOND_REVIEW = replace(
     REVIEW, reading=2, after=replace(BEFORE, start=0, end=6, drugs=("sertraline",), review="correct")
 )
@@ -117,6 +124,10 @@ def test_golden_bytes_of_decisions_and_their_hashes_stay() -> None:
     assert second == linked(SECOND_REVIEW, first) and follows(second, first)
     for changed in (replace(second, reading=1), replace(second, after=replace(second.after, drugs=None))):
         assert not follows(changed, first)
+    golden, on_signal = wire_bytes("signal_decision-v1"), linked(ON_SIGNAL, second)
+    assert encode(on_signal) == golden and decode_any(REVIEWS.kinds, golden) == on_signal
+    assert follows(on_signal, second)
+    assert not follows(replace(on_signal, reason="another"), second)
 
 
 def test_an_earlier_record_with_a_language_was_not_read_and_one_without_was() -> None:

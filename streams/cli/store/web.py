@@ -107,7 +107,7 @@ def verify() -> None:
 
     settings = broker_settings()
     log = asyncio.run(_read(settings))
-    decisions, passed = log.reviews, f"; {log.passed} records are no decisions" if log.passed else ""
+    decisions, passed = log.decisions, f"; {log.passed} records are no decisions" if log.passed else ""
     last, head = decisions[-1].hash if decisions else "none", KeptHead(settings).read()
     known = f"{head.length} were kept on this machine" if head else "none was kept on this machine"
     err.print(

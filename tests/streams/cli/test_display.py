@@ -10,7 +10,18 @@ from rich.console import Console
 
 from models.types import ADE, DRUG, Candidate, Mention, Neighbour, Relation, ShortQuestion
 from streams.cli.display import highlighted, render
-from streams.records import CodedEvent, CodedReport, Cursor, Lease, Report, Review, Signal, Summary
+from streams.records import (
+    CodedEvent,
+    CodedReport,
+    Cursor,
+    Lease,
+    Report,
+    Review,
+    Signal,
+    SignalDecision,
+    SignalStatus,
+    Summary,
+)
 from tests.streams.store.messages import FOUND
 
 
@@ -89,6 +100,10 @@ def test_nothing_in_a_text_commands_the_terminal_and_mentions_keep_their_places(
 def test_signals_reviews_and_leases_are_shown_in_one_line() -> None:
     noon = datetime(2026, 3, 4, 12, tzinfo=UTC)
     place: dict[str, Any] = {"report_id": "[/b]", "start": 3, "end": 9, "fingerprint": "0123abcd"}
+    on_signal = SignalDecision(
+        sequence=1, drug="[/b]", term="Insomnia", reviewer="ann", decided_at=noon, before=SignalStatus(),
+        after=SignalStatus(state="closed"),
+    )  # fmt: skip
     shown = {
         "signals": Signal(drug="[/b]", term="Insomnia", level="pt", computed_at=noon, windows={}),
         "reviews": Review(
@@ -96,6 +111,7 @@ def test_signals_reviews_and_leases_are_shown_in_one_line() -> None:
         ),
         "leases": Lease(**place, holder="x", seconds=60),
     }
+    assert printed("reviews", on_signal).strip().startswith("reviews [/b] | Insomnia closed, ann, 2026-03-04")
     assert [printed(topic, record).strip() for topic, record in shown.items()] == [
         "signals [/b] | Insomnia (pt), 2026-03-04 12:00:00",
         "reviews [/b] 3-9 accept, ann, 2026-03-04 12:00:00",

@@ -27,6 +27,7 @@ from streams.settings import Settings
 from streams.topics import TopicsError
 from tests.streams.cli.command_line import CommandLine
 from tests.streams.store.messages import FOUND
+from tests.streams.store.test_signal_decisions import on_signal
 
 SECRET = "secret-of-a-patient"
 #: None of them is a decision, and none states the next place of the chain.
@@ -139,6 +140,24 @@ async def decide(settings: Settings, *reports: str) -> list[Review]:
         for report in reports:
             await log.append(review(report))
     return log.reviews
+
+
+async def test_decisions_on_signals_and_events_are_one_chain_that_another_process_reads_alike() -> None:
+    with EmbeddedBroker() as broker:
+        settings = Settings(broker=f"kafka://{broker.bootstrap}")
+        (first,) = await decide(settings, "a")
+        async with started(settings) as log, started(settings) as other:
+            signal = await log.append(on_signal(0))
+            assert signal is not None and (signal.sequence, signal.previous) == (1, first.hash)
+            assert await other.append(on_signal(0), lambda: not other.signals) is None, "it sees the first"
+            last = await other.append(review("b"))
+            await log.refresh()
+            for seen in (log, other):
+                assert seen.decisions == [first, signal, last]
+                assert (seen.reviews, seen.signals) == ([first, last], [signal])
+        async with started(settings) as again:
+            assert again.decisions == log.decisions
+        assert KeptHead(settings).read() == Head(3, again.decisions[-1].hash)
 
 
 async def test_a_topic_with_fewer_decisions_than_were_kept_is_refused() -> None:

@@ -76,10 +76,11 @@ def more_decisions() -> ReviewLog:
     log = ReviewLog(Settings())
     undone = replace(KEPT, review=None)
     later = [(HOSTILE[2], 2, KEPT), (HOSTILE[3], 3, KEPT), ("r23", 23, undone), ("nobody", 4, KEPT)]
-    log.reviews += [decode(Review, decision(i, named("r20", 20), KEPT, 20).value) for i in range(4)]
+    log.decisions += [decode(Review, decision(i, named("r20", 20), KEPT, 20).value) for i in range(4)]
     for i, (id_, offset, after) in enumerate(later, 4):
-        log.reviews.append(decode(Review, decision(i, named(id_, offset), after, offset).value))
-        log.current[place_of(log.reviews[-1])] = after
+        made = decode(Review, decision(i, named(id_, offset), after, offset).value)
+        log.decisions.append(made)
+        log.current[place_of(made)] = after
     return log
 
 
