@@ -57,6 +57,13 @@ def of_pair(database: Database, drug: str, term: str, *, texts: bool) -> tuple[d
     return numbers, _with_events(database, [row["report_id"] for row in reported], texts=texts)
 
 
+def unique_reports(database: Database, drug: str, term: str) -> int:
+    """How many unique reports of a drug and a preferred term the signals count."""
+    where = f"drug = {quoted(drug)} AND pt = {quoted(term)} AND {COUNTED}"
+    (found,) = rows(database, f"SELECT count(DISTINCT report_group) AS n FROM pairs WHERE {where}")
+    return int(found["n"])
+
+
 def report_of(database: Database, id_: str, *, texts: bool) -> dict[str, Any] | None:
     """A report with its events, its decisions and the reports of its group; None where there is none."""
     reports = _with_events(database, [id_], texts=texts)

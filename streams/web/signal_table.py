@@ -7,12 +7,15 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
+from typing import Any
 
 from streams.records import Signal, WatchState, WindowStatistics
-from streams.signals.population import WINDOWS, Population
+from streams.signals.population import WINDOWS, Pair, Population
+from streams.signals.states import STATES, Standing, standing_of
 from streams.signals.surveillance import Options, Outcome, Surveillance
 from streams.store.database import Database, DatabaseError
+from streams.web.access import NAME_LENGTH
 from streams.web.store_queries import StoreQueries, rows
 
 #: Age in seconds from which a request has the signals computed again.
@@ -20,14 +23,16 @@ FRESH_SECONDS = 60.0
 SHOWN = 100
 #: The order where none is chosen; it depends on no prior.
 SORT = "ic025"
-SORTS: dict[str, Callable[[Signal, WindowStatistics], float | str]] = {
-    "ic025": lambda _, s: -s.ic.low,
-    "eb05": lambda _, s: -s.ebgm.low,
-    "prr": lambda _, s: -s.prr.value,
-    "ror": lambda _, s: -s.ror.value,
-    "n": lambda _, s: -s.n,
-    "drug": lambda signal, _: signal.drug,
-    "term": lambda signal, _: signal.term,
+SORTS: dict[str, Callable[[Row], Any]] = {
+    "ic025": lambda row: -row.s.ic.low,
+    "eb05": lambda row: -row.s.ebgm.low,
+    "prr": lambda row: -row.s.prr.value,
+    "ror": lambda row: -row.s.ror.value,
+    "n": lambda row: -row.s.n,
+    "drug": lambda row: row.signal.drug,
+    "term": lambda row: row.signal.term,
+    "state": lambda row: (STATES.index(row.standing.status.state), -row.s.ic.low),
+    "due": lambda row: (row.standing.status.due or date.max, -row.s.ic.low),
 }
 #: Width and height of a sparkline in pixels.
 SPARK = (120, 24)
@@ -44,6 +49,8 @@ class SignalFilter:
     sort: str = SORT
     all_reports: bool = False
     """Each report counts, also repeats of a case."""
+    state: str = ""
+    owner: str = ""
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> SignalFilter:
@@ -52,7 +59,7 @@ class SignalFilter:
         return cls(
             query.get("drug", "")[:200], query.get("term", "")[:200], query.get("soc", "")[:200],
             window if window in WINDOWS else "all", sort if sort in SORTS else SORT,
-            query.get("count") == "all",
+            query.get("count") == "all", query.get("state", ""), query.get("owner", "")[:NAME_LENGTH],
         )  # fmt: skip
 
 
@@ -114,17 +121,33 @@ class Signals:
         }
         return Surveillance(database, options).compute(datetime.now(UTC))
 
-    def select(self, outcome: Outcome, chosen: SignalFilter) -> list[tuple[Signal, WindowStatistics]]:
-        """The signals that pass the filter, sorted, with their statistics in the window."""
-        pairs = [
-            (signal, signal.windows[chosen.window])
-            for signal in outcome.signals
-            if chosen.window in signal.windows
-            and chosen.drug.lower() in signal.drug.lower()
-            and chosen.term.lower() in signal.term.lower()
-            and chosen.soc in {"", self.organ_classes.get(signal.term)}
-        ]
-        return sorted(pairs, key=lambda pair: SORTS[chosen.sort](*pair))
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A signal with its statistics in the window that is shown."""
+
+    signal: Signal
+    s: WindowStatistics
+    standing: Standing
+
+
+def select(
+    outcome: Outcome,
+    chosen: SignalFilter,
+    organ_classes: Mapping[str, str],
+    standings: Mapping[Pair, Standing],
+) -> list[Row]:
+    """The signals that pass the filter, whatever their states, sorted."""
+    found = [
+        Row(signal, signal.windows[chosen.window], standing)
+        for signal in outcome.signals
+        if chosen.window in signal.windows
+        and chosen.drug.lower() in signal.drug.lower()
+        and chosen.term.lower() in signal.term.lower()
+        and chosen.soc in {"", organ_classes.get(signal.term)}
+        and chosen.owner in {"", (standing := standing_of(standings, signal)).status.owner}
+    ]
+    return sorted(found, key=SORTS[chosen.sort])
 
 
 def sparkline(watch: WatchState | None) -> dict[str, str] | None:

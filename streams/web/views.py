@@ -1,4 +1,4 @@
-"""The pages to look at: overview, a report, signals, the reports of a pair; and signing in."""
+"""The pages to look at: overview and a report; and signing in."""
 
 from __future__ import annotations
 
@@ -7,13 +7,10 @@ from typing import Any
 from aiohttp import web
 
 from streams.reviews.cases import cases, csv_lines, drafts, json_lines
-from streams.signals.population import WINDOWS
-from streams.signals.surveillance import CAVEAT
 from streams.store.database import Database
 from streams.web import reports
 from streams.web.access import ACCESS, form_of, set_cookie
 from streams.web.queue import reviewed_since
-from streams.web.signal_table import SHOWN, SORTS, SignalFilter, sparkline
 from streams.web.site import SITE, message, page
 
 
@@ -65,27 +62,6 @@ async def case(request: web.Request) -> web.Response:
     )  # fmt: skip
 
 
-async def signals(request: web.Request) -> web.Response:
-    site, wanted = request.app[SITE], SignalFilter.of(request.query)
-    outcome = await site.signals.outcome(all_reports=wanted.all_reports)
-    chosen = site.signals.select(outcome, wanted)
-    shown = [(signal, statistics, sparkline(signal.watch)) for signal, statistics in chosen[:SHOWN]]
-    return page(
-        request, "signals.html", wanted=wanted, shown=shown, pairs=len(chosen), outcome=outcome,
-        windows=list(WINDOWS), sorts=list(SORTS), caveat=CAVEAT,
-        socs=sorted({soc for soc in site.signals.organ_classes.values() if soc}),
-    )  # fmt: skip
-
-
-async def pair(request: web.Request) -> web.Response:
-    site, drug, term = request.app[SITE], request.query.get("drug", ""), request.query.get("term", "")
-    texts = site.settings.web_texts
-    numbers, reported = await site.queries.run(
-        lambda database: reports.of_pair(database, drug, term, texts=texts)
-    )
-    return page(request, "pair.html", drug=drug, term=term, reports=reported, numbers=numbers, caveat=CAVEAT)
-
-
 async def login(request: web.Request) -> web.Response:
     return page(request, "login.html", wrong=False)
 
@@ -116,8 +92,6 @@ ROUTES = [
     web.get("/live", live),
     web.get("/report", report),
     web.get("/case", case),
-    web.get("/signals", signals),
-    web.get("/pair", pair),
     web.get("/terms", terms),
     web.get("/login", login),
     web.post("/login", sign_in),
