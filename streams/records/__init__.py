@@ -41,14 +41,14 @@ from streams.records.reviews import (
     SignalState,
     SignalStatus,
 )
-from streams.records.signals import Limits, Signal, WatchState, WindowStatistics
+from streams.records.signals import History, Limits, Signal, WatchState, WindowStatistics
 
 __all__ = [
     "FIRST", "MAX_DRUGS", "MAX_FOLDED", "MAX_TEXT", "NO_TIMESTAMP", "RESOLUTION", "SECOND",
     "Action", "Announcement", "AuthorHash",
     "CodedEvent", "CodedReport", "Country", "Cursor", "Decision", "DrugName", "ExpandedReport", "Headers",
-    "Id", "Inbound", "Indication", "Language", "Lease", "Limits", "MaskKind", "Masked", "Origin", "Permalink",
-    "Reading", "Report", "Review", "ReviewedEvent", "Signal", "SignalDecision", "SignalState",
+    "History", "Id", "Inbound", "Indication", "Language", "Lease", "Limits", "MaskKind", "Masked", "Origin",
+    "Permalink", "Reading", "Report", "Review", "ReviewedEvent", "Signal", "SignalDecision", "SignalState",
     "SignalStatus", "Summary", "TaggedReport", "Text", "WatchState",
     "WindowStatistics", "extend",
 ]  # fmt: skip

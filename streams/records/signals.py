@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from streams.records.reviews import SignalState
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -55,6 +57,16 @@ class WatchState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """A pair at the end of each of the last weeks: all unique reports up to then, and their lower limits."""
+
+    weeks: tuple[str, ...]
+    n: tuple[int, ...]
+    ic025: tuple[float, ...]
+    eb05: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Signal:
     """Disproportionality of a drug and a term. It is no evidence that the drug causes the event."""
 
@@ -68,6 +80,9 @@ class Signal:
     caveat: str = ""
     known_use: bool = False
     """The drug is taken for the term: people who take it have it, so that many reports are expected."""
+    state: SignalState | None = None
+    """As people decided and new reports opened it again; null where nobody has decided."""
+    history: History | None = None
 
     @property
     def key(self) -> str:

@@ -64,7 +64,7 @@ class Population:
         conditions = ["affirmed"]
         conditions += [] if self.others else ["NOT other_experiencer"]
         conditions += ["serious"] if self.serious else []
-        conditions += [f"reported_at >= {_literal(self.start)}"] if self.start else []
+        conditions += [f"reported_at >= {literal(self.start)}"] if self.start else []
         conditions += [self._before(self.stop)] if self.stop else []
         conditions += [f"source = {quoted(self.source)}"] if self.source is not None else []
         conditions += [f"language = {quoted(self.language)}"] if self.language is not None else []
@@ -75,7 +75,7 @@ class Population:
 
     def _before(self, stop: datetime) -> str:
         """A report without a time is in a window that has no start."""
-        before = f"reported_at < {_literal(stop)}"
+        before = f"reported_at < {literal(stop)}"
         return before if self.start else f"({before} OR reported_at IS NULL)"
 
 
@@ -98,8 +98,17 @@ class Strata:
     names: list[str]
     n: Floats
     """Pairs x strata."""
-    expected: Floats
-    """Pairs x strata: product of the margins of the stratum over its reports."""
+    drug: Floats
+    """Pairs x strata: reports with the drug of the pair; `term` those with its term."""
+    term: Floats
+    sizes: Floats
+    """Of each stratum, all reports."""
+
+    @property
+    def expected(self) -> Floats:
+        """Pairs x strata: product of the margins of the stratum over its reports."""
+        margins: Floats = self.drug * self.term
+        return margins / self.sizes
 
 
 def count(database: Database, population: Population, *, stratified: bool = False) -> Tables:
@@ -147,7 +156,7 @@ WEEK = "CAST(date_trunc('week', reported_at) AS date)"
 
 
 def strata(database: Database, population: Population, pairs: Sequence[Pair], stratum: str) -> Strata:
-    """Observed and expected counts of the pairs in each stratum, which is an SQL expression. Repeats of one
+    """Observed counts and margins of the pairs in each stratum, which is an SQL expression. Repeats of one
     report are in the first stratum that has one of them.
     """
     totals = dict(_ask(database, population, ("stratum",), stratum))
@@ -167,9 +176,8 @@ def strata(database: Database, population: Population, pairs: Sequence[Pair], st
             if one in positions and name in place:
                 array[positions[one], place[name]] = reports
     drug_rows, term_rows = [drugs[drug] for drug, _ in pairs], [terms[term] for _, term in pairs]
-    margins: Floats = by_drug[drug_rows] * by_term[term_rows]
     sizes = np.array([totals[name] for name in names], float)
-    return Strata([str(name) for name in names], n, margins / sizes)
+    return Strata([str(name) for name in names], n, by_drug[drug_rows], by_term[term_rows], sizes)
 
 
 def _ask(
@@ -196,5 +204,6 @@ def _ask(
     return database.query(sql)[1]
 
 
-def _literal(time: datetime) -> str:
+def literal(time: datetime) -> str:
+    """A time in SQL."""
     return f"TIMESTAMP '{time.astimezone(UTC).replace(tzinfo=None).isoformat(' ')}'"

@@ -21,7 +21,7 @@ ROW, LEFT, WIDTH, RIGHT = 22, 330, 420, 150
 AXIS = (-4, 8)
 COLUMNS = (
     "Drug", "Term", "Reports (unique)", "Expected", "PRR", "Chi-square (Yates)", "ROR", "IC", "EBGM",
-    "Criteria met", "Last 90 days", "Last 7 days", "Weekly watch", "Known use",
+    "Criteria met", "Last 90 days", "Last 7 days", "Weekly watch", "State", "Known use",
 )  # fmt: skip
 
 
@@ -70,7 +70,8 @@ def _cells(signal: Signal) -> list[str]:
         signal.drug, signal.term, f"{s.all_reports} ({s.unique_reports})", f"{s.expected:.2f}",
         _interval(s.prr), f"{s.chi_square:.1f} ({s.chi_square_yates:.1f})", _interval(s.ror), _interval(s.ic),
         _interval(s.ebgm), ", ".join(s.criteria), _short(signal.windows.get("90d")),
-        _short(signal.windows.get("7d")), _watched(signal.watch), "yes" if signal.known_use else "",
+        _short(signal.windows.get("7d")), _watched(signal.watch), signal.state or "",
+        "yes" if signal.known_use else "",
     ]  # fmt: skip
 
 

@@ -34,6 +34,11 @@ class Standing:
     """In their order."""
 
     @property
+    def state(self) -> SignalState | None:
+        """None where nobody has decided."""
+        return self.status.state if self.decisions else None
+
+    @property
     def version(self) -> int:
         """Of what a form shows: the place in the chain of the last decision."""
         return self.decisions[-1].sequence if self.decisions else -1

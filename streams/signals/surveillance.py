@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import numpy as np
 
 from models.drugs.uses import bundled_uses
-from streams.records import Limits, Signal, WatchState, WindowStatistics
+from streams.records import History, Limits, Signal, SignalState, WatchState, WindowStatistics
+from streams.signals.history import Past, past
 from streams.signals.population import WINDOWS, Pair, Population, count, without_language
+from streams.signals.states import standing_of, standings
 from streams.signals.statistics.criteria import CRITERIA, Statistics, discoveries, evaluate
 from streams.signals.statistics.fitting import prior_of
 from streams.signals.statistics.maxsprt import ALPHA
@@ -18,6 +20,7 @@ from streams.signals.statistics.mixture import Mixture
 from streams.signals.statistics.ratios import Interval
 from streams.signals.watch import Watched, watch
 from streams.store.database import Database
+from streams.store.decisions import signal_decisions
 
 #: Stands with every signal.
 CAVEAT = (
@@ -72,7 +75,9 @@ class Outcome:
     windows: dict[str, Window]
     signals: list[Signal]
     changed: frozenset[Pair]
-    """Pairs of which the number of reports is not that of the computation before; of the first one all."""
+    """Pairs of which the number of reports or the state is not that of the computation before; of the first
+    one all.
+    """
     without_language: int = 0
     """Reports that are left out because the population is of one language and they state none."""
 
@@ -83,6 +88,7 @@ class _Found:
 
     places: dict[Pair, int]
     statistics: Statistics
+    prior: Mixture
     prior_is_fitted: bool
     of_pairs: Sequence[tuple[int, int]]
     """All reports, and unique ones, at each place."""
@@ -95,6 +101,7 @@ class Surveillance:
         self.database = database
         self._options = options
         self._before: dict[str, dict[Pair, float]] = {}
+        self._states: dict[Pair, SignalState] = {}
 
     def compute(self, now: datetime) -> Outcome:
         """Counts the reports up to now. Deletions between two of its queries would leave a pair with more
@@ -110,13 +117,25 @@ class Surveillance:
             tables = count(self.database, population, stratified=self._options.stratified)
             prior, is_fitted = prior_of(tables.counts)
             places = {pair: i for i, pair in enumerate(tables.pairs)}
-            found[name] = _Found(places, evaluate(tables.counts, prior), is_fitted, tables.of_pairs)
+            found[name] = _Found(places, evaluate(tables.counts, prior), prior, is_fitted, tables.of_pairs)
             windows[name] = Window(tables.reports, len(tables.pairs), prior, is_fitted)
             reports = dict(zip(tables.pairs, tables.counts.n.tolist(), strict=True))
             changed |= {pair for pair, _ in reports.items() ^ self._before.get(name, {}).items()}
             self._before[name] = reports
+        signals = self._with_states(self._signals(found, now))
+        states = {(s.drug, s.term): s.state for s in signals if s.state is not None}
+        changed |= {pair for pair, _ in states.items() ^ self._states.items()}
+        self._states = states
         left_out = without_language(self.database, self._options.population.within("all", now))
-        return Outcome(now, self._options, windows, self._signals(found, now), frozenset(changed), left_out)
+        return Outcome(now, self._options, windows, signals, frozenset(changed), left_out)
+
+    def _with_states(self, signals: list[Signal]) -> list[Signal]:
+        """Only where all reports of all sources are counted do their numbers open a signal again."""
+        population = self._options.population
+        if population.level != "pt":
+            return signals
+        decided = standings(signal_decisions(self.database), signals if population == Population() else ())
+        return [replace(s, state=standing_of(decided, s).state) for s in signals]
 
     def _signals(self, found: Mapping[str, _Found], now: datetime) -> list[Signal]:
         n = found["all"].statistics.counts.n
@@ -124,12 +143,14 @@ class Surveillance:
         if not listed:
             return []
         watched = watch(self.database, self._options.population, listed, now, self._options.alpha)
+        gone = past(self.database, self._options.population, listed, now, found["all"].prior)
         by_window = {name: self._records(found[name], listed) for name in WINDOWS}
         signals = [
             Signal(
                 drug=pair[0], term=pair[1], level=self._options.population.level, computed_at=now,
                 windows={name: records[pair] for name, records in by_window.items() if pair in records},
                 watch=_watch_state(watched, i), caveat=CAVEAT, known_use=bundled_uses().treats(*pair),
+                history=_history(gone, i),
             )
             for i, pair in enumerate(listed)
         ]  # fmt: skip
@@ -171,6 +192,13 @@ def _watch_state(watched: Watched, i: int) -> WatchState:
         weeks=tuple(watched.weeks), n=tuple(int(n) for n in watched.n[i]),
         expected=tuple(_rounded(e) for e in watched.expected[i]), ratio=_rounded(watched.ratio[i]),
         critical=_rounded(watched.critical[i]), signalled=bool(watched.signalled[i]),
+    )  # fmt: skip
+
+
+def _history(gone: Past, i: int) -> History:
+    return History(
+        weeks=tuple(gone.weeks), n=tuple(int(n) for n in gone.n[i]),
+        ic025=tuple(map(_rounded, gone.ic025[i])), eb05=tuple(map(_rounded, gone.eb05[i])),
     )  # fmt: skip
 
 

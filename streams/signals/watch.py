@@ -48,7 +48,7 @@ def watch(
     on the safe side. Alpha is that of each pair in one such period: of many pairs some signal by chance, and
     next week the test begins anew with a later period.
     """
-    began = _monday(now) - timedelta(weeks=WEEKS - 1)
+    began = monday(now) - timedelta(weeks=WEEKS - 1)
     found = strata(database, replace(population, start=began, stop=now, first=True), pairs, WEEK)
     weeks = [str((began + timedelta(weeks=i)).date()) for i in range(WEEKS)]
     n, expected = np.zeros((len(pairs), WEEKS)), np.zeros((len(pairs), WEEKS))
@@ -71,6 +71,7 @@ def sequential_test(weeks: list[str], n: Floats, expected: Floats, alpha: float 
     return Watched(weeks, n, expected, last, critical, signalled)
 
 
-def _monday(time: datetime) -> datetime:
+def monday(time: datetime) -> datetime:
+    """When the week of a time began."""
     day = time.astimezone(UTC) - timedelta(days=time.astimezone(UTC).weekday())
     return day.replace(hour=0, minute=0, second=0, microsecond=0)

@@ -18,6 +18,7 @@ from streams.records import (
     CodedReport,
     Cursor,
     ExpandedReport,
+    History,
     Lease,
     Limits,
     Report,
@@ -91,7 +92,10 @@ def test_golden_bytes_of_a_signal_are_written_and_read_back() -> None:
     stated = replace(earlier.windows["all"], ebgm_prior="published")
     assert decode(Signal, wire_bytes("signal-v3")) == replace(earlier, windows={"all": stated})
     counted = replace(stated, all_reports=31, unique_reports=28)
-    golden, latest = wire_bytes("signal-v4"), replace(earlier, windows={"all": counted})
+    assert decode(Signal, wire_bytes("signal-v4")) == replace(earlier, windows={"all": counted})
+    history = History(weeks=("2026-02-23",), n=(28,), ic025=(3.3,), eb05=(12.9,))
+    decided = replace(earlier, state="closed", history=history)
+    golden, latest = wire_bytes("signal-v5"), replace(decided, windows={"all": counted})
     assert encode(latest) == golden
     assert decode(Signal, golden) == latest
 

@@ -8,15 +8,21 @@ from pathlib import Path
 
 from streams import topics
 from streams.broker.embedded import EmbeddedBroker
+from streams.broker.ranges import read_chunks
 from streams.cli.store.signals import _Outputs, _Run
-from streams.records import CodedReport
+from streams.codec import decode, encode
+from streams.records import CodedReport, Inbound, Signal, SignalDecision
 from streams.settings import Settings
 from streams.signals.population import Population
 from streams.signals.publishing import publish, published_keys
 from streams.signals.surveillance import Options, Surveillance
 from streams.store.database import Database
+from streams.store.follow import Follower
+from streams.store.opening import open_database
+from streams.topics import SIGNALS
 from tests.streams.signals.conftest import Fill
-from tests.streams.store.messages import NOON, event, report
+from tests.streams.store.messages import NOON, deletion, event, report
+from tests.streams.store.test_signal_decisions import on_signal
 
 
 async def test_signals_of_one_level_do_not_withdraw_those_of_another(stored: Database, fill: Fill) -> None:
@@ -69,3 +75,56 @@ def test_a_database_or_a_broker_that_is_away_is_waited_for_and_no_change_is_lost
         asyncio.run(topics.create(run.settings))
         assert run.again(outputs)
         assert "duloxetine|Nausea" in asyncio.run(published_keys(run.settings, "pt"))
+
+
+def test_a_decision_on_a_signal_is_published_and_a_tombstone_stays_one(
+    stored: Database, fill: Fill, database_path: str
+) -> None:
+    def reported(*drugs: str, count: int = 3) -> list[CodedReport]:
+        times = {"created_at": NOON - timedelta(days=1)}
+        return [report(f"{d}{i}", 0, event(d), **times) for d in drugs for i in range(count)]
+
+    with EmbeddedBroker() as broker:
+        settings = Settings(broker=f"kafka://{broker.bootstrap}", database=database_path)
+        asyncio.run(topics.create(settings))
+        run, outputs = _Run(settings, Options(), NOON), _Outputs(0, None, None, publish=True)
+        fill(reported("sertraline", "paroxetine", "lithium"))
+        run.once(outputs)
+        decide(settings, on_signal(0, "closed", reports=3, ic025=-1.0, eb05=0.5))
+        decide(settings, on_signal(1, "monitored", drug="lithium"))
+        run.once(outputs)
+        apply(settings, *(deletion(i, f"lithium{i}", 1) for i in range(3)))
+        run.once(outputs)
+        states = asyncio.run(published(settings))
+        assert states == {"sertraline|Nausea": "closed", "paroxetine|Nausea": None}
+        fill([report(f"more{i}", 0, event(), created_at=NOON - timedelta(hours=1)) for i in range(3)])
+        run.once(outputs)
+        states = asyncio.run(published(settings))
+        assert states == {"sertraline|Nausea": "new", "paroxetine|Nausea": None}
+        decide(settings, on_signal(2, "refuted", reports=6, ic025=-1.0, eb05=0.5))
+        run.once(outputs)
+        assert asyncio.run(published(settings))["sertraline|Nausea"] == "refuted"
+        assert "lithium|Nausea" not in asyncio.run(published_keys(settings, "pt"))
+
+
+def decide(settings: Settings, made: SignalDecision) -> None:
+    apply(settings, Inbound("reviews", 0, made.sequence, b"k", encode(made), 0.0))
+
+
+def apply(settings: Settings, *messages: Inbound) -> None:
+    """What `pvstream store` does with messages."""
+    database = open_database(settings, write=True)
+    Follower(settings, database).apply(messages)
+    database.close()
+
+
+async def published(settings: Settings) -> dict[str, str | None]:
+    """The states of the signals that the topic has, by key."""
+    states: dict[str, str | None] = {}
+    async for chunk in read_chunks(settings, SIGNALS, "beginning", "end", lambda done, total: None):
+        for message in chunk:
+            key = message.key.decode()
+            states.pop(key, None)
+            if message.value is not None:
+                states[key] = decode(Signal, message.value).state
+    return states

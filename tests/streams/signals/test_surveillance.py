@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 import re
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -81,6 +82,27 @@ def test_a_fitted_prior_is_stated_as_such(stored: Database, fill: Fill) -> None:
         "all": "fitted", "7d": "published",
     }  # fmt: skip
     assert "fitted to all pairs" in html(outcome, [], "1")
+
+
+def test_the_history_of_a_pair_is_what_a_computation_at_the_end_of_each_week_gives(
+    stored: Database, fill: Fill
+) -> None:
+    undated = report("undated", 0, event(*PLANTED), created_at=NOON - timedelta(days=900))
+    fill([*reports(), undated, replace(undated, id="repeat", created_at=NOON, duplicate_of="undated")])
+    (now,) = [s for s in Surveillance(stored, Options()).compute(NOON).signals if (s.drug, s.term) == PLANTED]
+    assert now.history is not None and len(now.history.weeks) == WEEKS
+    assert now.history.n[-1] == now.windows["all"].n == 26
+    assert (now.history.ic025[-1], now.history.eb05[-1]) == (
+        now.windows["all"].ic.low, now.windows["all"].ebgm.low,
+    )  # fmt: skip
+    assert list(now.history.ic025[-6:]) == sorted(now.history.ic025[-6:]), "it rises from its first week on"
+    end = datetime.fromisoformat(now.history.weeks[-2]).replace(tzinfo=UTC)
+    (then,) = [
+        s
+        for s in Surveillance(stored, Options(least=1)).compute(end).signals
+        if s.drug == PLANTED[0] and s.term == PLANTED[1]
+    ]
+    assert (now.history.n[-3], now.history.ic025[-3]) == (then.windows["all"].n, then.windows["all"].ic.low)
 
 
 def test_a_drug_and_what_it_is_taken_for_are_listed_as_a_known_use(stored: Database, fill: Fill) -> None:
