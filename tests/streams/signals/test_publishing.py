@@ -123,7 +123,7 @@ async def published(settings: Settings) -> dict[str, str | None]:
     states: dict[str, str | None] = {}
     async for chunk in read_chunks(settings, SIGNALS, "beginning", "end", lambda done, total: None):
         for message in chunk:
-            key = message.key.decode()
+            key = (message.key or b"").decode()
             states.pop(key, None)
             if message.value is not None:
                 states[key] = decode(Signal, message.value).state

@@ -151,7 +151,7 @@ async def test_who_may_read_only_cannot_decide(brokered: Page) -> None:
     changes: dict[str, Any] = {"web_user_header": "X-User", "web_reviewers": "ann"}
     async with brokered.served(**changes) as browser:
         client = browser()
-        made = {}
+        made: dict[str, str] = {}
         for name in ("ann", "eve"):
             client.session.headers["X-User"] = name
             html = await shown(client, "/pair", **PAIR)
