@@ -37,7 +37,7 @@ def application(settings: Settings, terms: list[Term]) -> web.Application:
     templates = page_templates()
     has_broker = settings.broker != EMBEDDED
     app[SITE] = Site(
-        settings, templates, StoreQueries(settings), Signals(StoreQueries(settings)),
+        settings, templates, StoreQueries(settings), Signals(settings),
         Vocabulary({t.llt.lower(): t for t in terms}, DrugLexicon.load()),
         Live(settings, templates.get_template("live_report.html").render) if has_broker else None,
         ReviewLog(settings) if has_broker else None,

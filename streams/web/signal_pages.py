@@ -14,6 +14,7 @@ from aiohttp import web
 
 from streams.records import SignalDecision, SignalStatus
 from streams.reviews.log import ReviewLog
+from streams.signals.facts import FLAGS, PARTS_TEXT
 from streams.signals.population import WINDOWS, Pair
 from streams.signals.states import ENDED, RULE, STATES, UNDECIDED, Standing, standings
 from streams.signals.surveillance import CAVEAT
@@ -22,21 +23,22 @@ from streams.web import reports
 from streams.web.access import NAME_LENGTH, form_of, user_of
 from streams.web.corrections import FieldError
 from streams.web.review import REASON_LENGTH
-from streams.web.signal_table import SHOWN, SORTS, SignalFilter, select, sparkline
+from streams.web.signal_table import SHOWN, SORTS, SignalFilter, limits_line, select, sparkline
 from streams.web.site import SITE, Site, message, page
 
 
 async def signals(request: web.Request) -> web.Response:
     site, wanted = request.app[SITE], SignalFilter.of(request.query)
     outcome = await site.signals.outcome(all_reports=wanted.all_reports)
-    chosen = select(outcome, wanted, site.signals.organ_classes, await _standings(site))
+    chosen = select(site.signals, outcome, wanted, await _standings(site))
     states = Counter(row.standing.status.state for row in chosen)
     chosen = [row for row in chosen if wanted.state in {"", row.standing.status.state}]
     address = {name: value for name, value in request.query.items() if name != "state"}
     return page(
         request, "signals.html", wanted=wanted, shown=chosen[:SHOWN], pairs=len(chosen), outcome=outcome,
-        windows=list(WINDOWS), sorts=list(SORTS), caveat=CAVEAT, sparkline=sparkline, today=_today(),
-        all_states=STATES, ended=ENDED, rule=RULE,
+        windows=list(WINDOWS), sorts=list(SORTS), caveat=CAVEAT, today=_today(), flags=FLAGS,
+        sparkline=sparkline, limits_line=limits_line, parts=PARTS_TEXT, all_states=STATES, ended=ENDED,
+        rule=RULE,
         socs=sorted({soc for soc in site.signals.organ_classes.values() if soc}),
         states=[(one, states[one], urlencode(address | {"state": one})) for one in STATES if states[one]],
     )  # fmt: skip
@@ -144,4 +146,8 @@ def _today() -> date:
     return datetime.now(UTC).date()
 
 
-ROUTES = [web.get("/signals", signals), web.get("/pair", signal), web.post("/review/signal", decide)]
+ROUTES = [
+    web.get("/signals", signals),
+    web.get("/pair", signal),
+    web.post("/review/signal", decide),
+]

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from math import log2
 from typing import Any
 
-from streams.records import Signal, WatchState, WindowStatistics
+from streams.records import History, Signal, WatchState, WindowStatistics
+from streams.settings import Settings
+from streams.signals.facts import Facts, facts, flags_of
+from streams.signals.lists import NICHES, Lists, load
 from streams.signals.population import WINDOWS, Pair, Population
 from streams.signals.states import STATES, Standing, standing_of
 from streams.signals.surveillance import Options, Outcome, Surveillance
@@ -32,10 +36,18 @@ SORTS: dict[str, Callable[[Row], Any]] = {
     "drug": lambda row: row.signal.drug,
     "term": lambda row: row.signal.term,
     "state": lambda row: (STATES.index(row.standing.status.state), -row.s.ic.low),
+    "pregnancy and misuse first": lambda row: (not row.is_niche, -row.s.ic.low),
+    "designated first": lambda row: ("designated" not in row.flags, -row.s.ic.low),
+    "serious first": lambda row: ("serious" not in row.flags, -row.s.ic.low),
+    "new this week": lambda row: ("new this week" not in row.flags, -row.s.ic.low),
+    "listed": lambda row: ((False, None, True).index(row.is_listed), -row.s.ic.low),
+    "completeness": lambda row: (-(row.facts.complete or 0.0), -row.s.ic.low),
     "due": lambda row: (row.standing.status.due or date.max, -row.s.ic.low),
 }
 #: Width and height of a sparkline in pixels.
 SPARK = (120, 24)
+#: Logarithms of ratios beyond which a sparkline is cut.
+LOWEST, HIGHEST = -4.0, 6.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +63,7 @@ class SignalFilter:
     """Each report counts, also repeats of a case."""
     state: str = ""
     owner: str = ""
+    flag: str = ""
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> SignalFilter:
@@ -60,6 +73,7 @@ class SignalFilter:
             query.get("drug", "")[:200], query.get("term", "")[:200], query.get("soc", "")[:200],
             window if window in WINDOWS else "all", sort if sort in SORTS else SORT,
             query.get("count") == "all", query.get("state", ""), query.get("owner", "")[:NAME_LENGTH],
+            query.get("flag", ""),
         )  # fmt: skip
 
 
@@ -75,13 +89,18 @@ class _Kept:
 class Signals:
     """The signals of the last computations: of unique reports, and of all where that was asked for."""
 
-    def __init__(self, queries: StoreQueries) -> None:
-        """`queries` must not be shared: a computation takes seconds, and other queries would wait for it."""
-        self._queries = queries
+    def __init__(self, settings: Settings) -> None:
+        """Opens queries of its own: a computation takes seconds, and others would wait for it."""
+        self._settings = settings
+        self._queries = StoreQueries(settings)
         self._lock = asyncio.Lock()
         self._kept = {False: _Kept(), True: _Kept()}
         self.organ_classes: dict[str, str] = {}
         """Preferred term to organ class."""
+        self.serious: set[str] = set()
+        """Preferred terms of which events are serious."""
+        self.facts: dict[Pair, Facts] = {}
+        self.lists = Lists({}, {})
 
     async def outcome(self, *, all_reports: bool = False) -> Outcome:
         """The last outcome; only the first computation is waited for, later ones run in the background."""
@@ -116,9 +135,10 @@ class Signals:
         kept.computed_at = time.monotonic()
 
     def _compute(self, database: Database, options: Options) -> Outcome:
-        self.organ_classes = {
-            row["pt"]: row["soc"] for row in rows(database, "SELECT DISTINCT pt, soc FROM pairs")
-        }
+        found = rows(database, "SELECT DISTINCT pt, soc, serious FROM pairs")
+        self.organ_classes = {row["pt"]: row["soc"] for row in found}
+        self.serious = {row["pt"] for row in found if row["serious"]}
+        self.facts, self.lists = facts(database), load(self._settings)
         return Surveillance(database, options).compute(datetime.now(UTC))
 
 
@@ -129,39 +149,68 @@ class Row:
     signal: Signal
     s: WindowStatistics
     standing: Standing
+    flags: tuple[str, ...]
+    facts: Facts
+    is_listed: bool | None
+    """Whether the label of the drug has the term; None where no label is loaded."""
+
+    @property
+    def is_niche(self) -> bool:
+        return not {*NICHES}.isdisjoint(self.flags)
 
 
 def select(
-    outcome: Outcome,
-    chosen: SignalFilter,
-    organ_classes: Mapping[str, str],
-    standings: Mapping[Pair, Standing],
+    known: Signals, outcome: Outcome, chosen: SignalFilter, standings: Mapping[Pair, Standing]
 ) -> list[Row]:
     """The signals that pass the filter, whatever their states, sorted."""
     found = [
-        Row(signal, signal.windows[chosen.window], standing)
+        Row(
+            signal,
+            signal.windows[chosen.window],
+            standing,
+            flags_of(signal, known.lists, serious=signal.term in known.serious),
+            known.facts.get((signal.drug, signal.term), Facts()),
+            known.lists.is_listed(signal.drug, signal.term),
+        )
         for signal in outcome.signals
         if chosen.window in signal.windows
         and chosen.drug.lower() in signal.drug.lower()
         and chosen.term.lower() in signal.term.lower()
-        and chosen.soc in {"", organ_classes.get(signal.term)}
+        and chosen.soc in {"", known.organ_classes.get(signal.term)}
         and chosen.owner in {"", (standing := standing_of(standings, signal)).status.owner}
     ]
-    return sorted(found, key=SORTS[chosen.sort])
+    flagged = [row for row in found if chosen.flag in {"", *row.flags}]
+    return sorted(flagged, key=SORTS[chosen.sort])
 
 
 def sparkline(watch: WatchState | None) -> dict[str, str] | None:
     """Points of two SVG lines: the weekly counts, and those that were expected."""
     if watch is None or not watch.weeks:
         return None
-    top = max(1.0, *watch.n, *watch.expected)
-    width, height = SPARK
-    step = width / max(1, len(watch.weeks) - 1)
-
-    def points(values: tuple[float, ...]) -> str:
-        return " ".join(
-            f"{i * step:.0f},{height - 2 - v / top * (height - 4):.1f}" for i, v in enumerate(values)
-        )
-
     label = f"{sum(watch.n)} reports in {len(watch.weeks)} weeks, {sum(watch.expected):.1f} expected"
-    return {"n": points(tuple(map(float, watch.n))), "expected": points(watch.expected), "label": label}
+    counts, expected = _lines((watch.n, watch.expected), 0.0, max(1.0, *watch.n, *watch.expected))
+    return {"n": counts, "expected": expected, "label": label}
+
+
+def limits_line(history: History | None) -> dict[str, str] | None:
+    """Points of IC025 and of the logarithm of EB05 to the base 2, by week on one axis."""
+    if history is None or not history.weeks:
+        return None
+    ic025 = [min(max(value, LOWEST), HIGHEST) for value in history.ic025]
+    eb05 = [min(max(log2(max(value, 1e-9)), LOWEST), HIGHEST) for value in history.eb05]
+    label = (
+        f"IC025 from {history.ic025[0]:.2f} to {history.ic025[-1]:.2f}, EB05 from {history.eb05[0]:.2f} to "
+        f"{history.eb05[-1]:.2f} in {len(history.weeks)} weeks"
+    )
+    lines = _lines((ic025, eb05), min(0.0, *ic025, *eb05), max(1.0, *ic025, *eb05))
+    return {"ic025": lines[0], "eb05": lines[1], "label": label}
+
+
+def _lines(series: Sequence[Sequence[float]], bottom: float, top: float) -> list[str]:
+    width, height = SPARK
+    step = width / max(1, len(series[0]) - 1)
+    scale = (height - 4) / (top - bottom)
+    return [
+        " ".join(f"{i * step:.0f},{height - 2 - (v - bottom) * scale:.1f}" for i, v in enumerate(values))
+        for values in series
+    ]

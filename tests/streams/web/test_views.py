@@ -166,7 +166,7 @@ async def test_the_page_of_a_pair_says_how_many_reports_have_it_and_how_many_cou
         found = {}
         for count, unit in (("unique", "unique reports"), ("all", "reports")):
             signals = await (await client.get(f"/signals?drug=sertraline&count={count}")).text()
-            after = r"<td>new</td>\s*<td>(\d+) <small>(\d+) after duplicates</small></td>"
+            after = r"<td>new</td>\s*<td>unknown</td>\s*<td>(\d+) <small>(\d+) after duplicates</small></td>"
             numbers = rf'term=Nausea">Nausea</a></td>\s*{after}'
             assert re.findall(numbers, signals) == [("6", "5")]
             (found[count],) = re.findall(rf"; (\d+) {unit} in the window", signals)
