@@ -37,7 +37,9 @@ def latest(database: Database, *, texts: bool) -> Rows:
     return _with_events(database, [row["id"] for row in newest], texts=texts)
 
 
-def of_pair(database: Database, drug: str, term: str, *, texts: bool) -> tuple[dict[str, int], Rows]:
+def of_pair(
+    database: Database, drug: str, term: str, *, texts: bool, most: int | None = None
+) -> tuple[dict[str, int], Rows]:
     """The latest reports of a drug and a preferred term or organ class; and how many `reports` have the pair,
     how many of them the signals count as `all_reports`, and as `unique_reports`.
     """
@@ -52,7 +54,7 @@ def of_pair(database: Database, drug: str, term: str, *, texts: bool) -> tuple[d
     reported = rows(
         database,
         f"SELECT DISTINCT report_id, reported_at FROM pairs WHERE {same} "
-        f"ORDER BY reported_at DESC NULLS LAST, report_id LIMIT {REPORTS_OF_PAIR}",
+        f"ORDER BY reported_at DESC NULLS LAST, report_id LIMIT {most or REPORTS_OF_PAIR}",
     )
     return numbers, _with_events(database, [row["report_id"] for row in reported], texts=texts)
 
@@ -62,6 +64,12 @@ def unique_reports(database: Database, drug: str, term: str) -> int:
     where = f"drug = {quoted(drug)} AND pt = {quoted(term)} AND {COUNTED}"
     (found,) = rows(database, f"SELECT count(DISTINCT report_group) AS n FROM pairs WHERE {where}")
     return int(found["n"])
+
+
+def releases(database: Database) -> list[str]:
+    """The releases behind the reports, each as stage and version."""
+    found = rows(database, "SELECT DISTINCT releases FROM reports WHERE NOT deleted")
+    return sorted({f"{stage} {v}" for row in found for stage, v in orjson.loads(row["releases"]).items()})
 
 
 def report_of(database: Database, id_: str, *, texts: bool) -> dict[str, Any] | None:

@@ -19,7 +19,7 @@ from streams.signals.population import WINDOWS, Pair
 from streams.signals.states import ENDED, RULE, STATES, UNDECIDED, Standing, standings
 from streams.signals.surveillance import CAVEAT
 from streams.store.decisions import signal_decisions
-from streams.web import reports
+from streams.web import dossier, reports
 from streams.web.access import NAME_LENGTH, form_of, user_of
 from streams.web.corrections import FieldError
 from streams.web.review import REASON_LENGTH
@@ -46,6 +46,23 @@ async def signals(request: web.Request) -> web.Response:
 
 async def signal(request: web.Request) -> web.Response:
     return await _page(request, request.query.get("drug", ""), request.query.get("term", ""))
+
+
+async def export(request: web.Request) -> web.Response:
+    """A signal with all that belongs to it, to be saved as a file."""
+    site, texts = request.app[SITE], request.app[SITE].settings.web_texts
+    pair = request.query.get("drug", ""), request.query.get("term", "")
+    stored = await site.queries.run(lambda d: dossier.query(d, pair, texts=texts))
+    standing, outcome = (await _standings(site)).get(pair, UNDECIDED), await site.signals.outcome()
+    if not stored["reports"] and not standing.decisions:
+        return message(request, 404, "No report has this pair.", ("/signals", "Back to the signals"))
+    made = dossier.dossier(pair, outcome, standing, stored, site.signals)
+    is_json = request.query.get("format") == "json"
+    return web.Response(
+        body=dossier.as_json(made) if is_json else dossier.as_html(made).encode(),
+        content_type="application/json" if is_json else "text/html", charset="utf-8",
+        headers={"Content-Disposition": f'attachment; filename="signal.{"json" if is_json else "html"}"'},
+    )  # fmt: skip
 
 
 async def decide(request: web.Request) -> web.Response:
@@ -149,5 +166,6 @@ def _today() -> date:
 ROUTES = [
     web.get("/signals", signals),
     web.get("/pair", signal),
+    web.get("/signal", export),
     web.post("/review/signal", decide),
 ]

@@ -152,13 +152,14 @@ class _Run:
 
     def once(self, outputs: _Outputs) -> None:
         from streams.signals.surveillance import Surveillance
+        from streams.web.reports import releases as releases_of
 
         with reading(self.settings) as database:
             if self._surveillance is None or time.monotonic() - self._began > WHOLE_SECONDS:
                 self._surveillance, self._began = Surveillance(database, self._options), time.monotonic()
             self._surveillance.database = database
             outcome = self._surveillance.compute(self._until or datetime.now(UTC))
-            releases = _releases(database) if outputs.html else []
+            releases = releases_of(database) if outputs.html else []
         self._write(outputs, outcome, releases)
 
     def _write(self, outputs: _Outputs, outcome: Outcome, releases: list[str]) -> None:
@@ -203,16 +204,6 @@ def _parsed(until: str | None) -> datetime | None:
     if not isinstance(moment, datetime):
         raise typer.BadParameter(f"{until!r} is no time", param_hint="--until")
     return moment
-
-
-def _releases(database: Any) -> list[str]:
-    """The releases behind the reports, each as stage and version."""
-    versions = {
-        f"{stage} {version}"
-        for (releases,) in database.query("SELECT DISTINCT releases FROM reports WHERE NOT deleted")[1]
-        for stage, version in orjson.loads(releases).items()
-    }
-    return sorted(versions)
 
 
 def _print(outcome: Outcome, shown: list[Signal], pairs: int) -> None:
