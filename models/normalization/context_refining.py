@@ -140,28 +140,27 @@ class Refiner:
         self.words = words
         self.refining = refining.eval()
 
-    def embed(self, queries: Sequence[Query]) -> tuple[Tensor, list[float | None]]:
-        """e' (queries, d), not of unit length, and the context weight of each query; e_isolated and None for
-        a mention without context.
+    def reads(self, surface: str) -> bool:
+        """Whether a mention is short enough that its sentence is asked."""
+        return not self.words or len(surface.split()) <= self.words
+
+    def embed(
+        self, queries: Sequence[Query], e_isolated: Sequence[Tensor]
+    ) -> tuple[list[int], Tensor, list[float]]:
+        """The places of the queries with a context, e' of each (places, d), not of unit length, and the
+        weight of its context. `e_isolated`: (d,) of each query's surface form, by S_isolated.
         """
-        refined = self.isolated.mean_pooled([q.surface for q in queries]).clone()
-        weights: list[float | None] = [None] * len(queries)
-        read = [i for i, q in enumerate(queries) if not self.words or len(q.surface.split()) <= self.words]
-        marked = marked_sentences(self.context, [queries[i] for i in read])
-        sequences = {i: s for i, s in zip(read, marked, strict=True) if s is not None}
+        marked = marked_sentences(self.context, queries)
+        sequences = {i: s for i, s in enumerate(marked) if s is not None}
         if not sequences:
-            return refined, weights
+            return [], torch.zeros((0, self.isolated.dimension)), []
         places = list(sequences)
-        e_context, e_isolated = self.context.pool(list(sequences.values())), refined[places]
-        if len(places) == 1:
-            # The product of a single row has other last bits: the row is computed twice.
-            e_context, e_isolated = e_context.repeat(2, 1), e_isolated.repeat(2, 1)
+        # The product of a single row has other last bits: the row is computed twice.
+        rows = places * 2 if len(places) == 1 else places
+        e_context = self.context.pool([sequences[i] for i in rows])
         with torch.inference_mode():
-            vectors, shares = self.refining(e_context, e_isolated)
-            refined[places] = vectors[: len(places)]
-        for i, share in zip(places, shares.tolist(), strict=False):
-            weights[i] = share
-        return refined, weights
+            vectors, shares = self.refining(e_context, torch.stack([e_isolated[i] for i in rows]))
+        return places, vectors[: len(places)], shares[: len(places)].tolist()
 
 
 def pool_with_gradients(encoder: Encoder, sequences: Sequence[Sequence[int]]) -> Tensor:

@@ -1,7 +1,7 @@
 """Codes mentions to a terminology: the nearest terms by cosine, one candidate per preferred term.
 
-With the parts of Dynamic Context Refining in the release (context_refining.py) the sentence of a mention is
-encoded too, without them the mention alone.
+With the parts of Dynamic Context Refining in the release (context_refining.py) the sentence decides between
+the codes of a mention that is no name; whether it is NIL is decided by the mention alone.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import torch
 from pydantic import TypeAdapter
+from torch import Tensor
+from torch.nn.functional import normalize
 
 from models import terminology
 from models.encoder.model import Encoder, encoder_of
@@ -26,7 +28,7 @@ from models.normalization.patient_phrases import Phrases
 from models.normalization.polarity import is_relief, opposes
 from models.normalization.serious import lacks_evidence
 from models.normalization.spelling import Spelling
-from models.normalization.term_index import TermIndex
+from models.normalization.term_index import Array, Near, TermIndex
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
 from models.terminology import Term
@@ -181,27 +183,56 @@ class NormalizationModel:
         if not batch:
             return []
         asked = self._spelled(batch)
-        # Without a sentence equal words have equal codings: they are coded once.
-        keys: Sequence[Any] = asked if self.refiner else [q.surface for q in asked]
-        distinct = dict(zip(keys, asked, strict=True))
-        levels = {key: only_reading(query.surface) for key, query in distinct.items()}
-        first = {key: _in_words(q) if levels[key] else q for key, q in distinct.items()}
-        codings = self._codings(first)
-        read = {key: _in_words(query) for key, query in first.items() if codings[key].nil}
-        if again := {key: query for key, query in read.items() if query != first[key]}:
-            codings |= {key: coding for key, coding in self._codings(again).items() if not coding.nil}
-        codings |= {key: replace(codings[key], nil=True) for key in levels if levels[key] == NORMAL}
-        return [codings[key] for key in keys]
+        levels = {q.surface: only_reading(q.surface) for q in asked}
+        words = {surface: _in_words(surface) if level else surface for surface, level in levels.items()}
+        pooled = self.encoder.mean_pooled(list(words.values()))
+        places, refined, weights = self._refined(asked, dict(zip(words, pooled, strict=True)))
+        # One search for both: each reads the whole index.
+        near = self._near(torch.cat([pooled, refined]))
+        alone = self._alone(words, near[: len(words)])
+        alone |= {s: replace(alone[s], nil=True) for s, level in levels.items() if level == NORMAL}
+        codings = [alone[q.surface] for q in asked]
+        for i, (cosines, rows), weight in zip(places, near[len(words) :], weights, strict=True):
+            coding, _ = self._found(asked[i].surface, cosines, rows)
+            # NIL and its confidence stay those of the mention alone.
+            if not (codings[i].nil or coding.nil):
+                confidence = codings[i].confidence
+                codings[i] = replace(coding, confidence=confidence, context_weight=round(weight, 4))
+        return codings
 
-    def _codings(self, queries: Mapping[Any, Query]) -> dict[Any, Coding]:
-        vectors, weights = self._embedded(list(queries.values()))
-        found = self._index.search(vectors, self.k * TERMS_PER_CANDIDATE)
-        return {
-            key: self._coding(query.surface, cosines, rows, weight)
-            for (key, query), (cosines, rows), weight in zip(queries.items(), found, weights, strict=True)
-        }
+    def _near(self, vectors: Tensor) -> list[Near]:
+        return list(self._index.search(normalize(vectors).numpy(), self.k * TERMS_PER_CANDIDATE))
 
-    def nil_inputs(self, batch: Sequence[Query], vectors: np.ndarray[Any, Any]) -> list[tuple[Floats, str]]:
+    def _alone(self, words: Mapping[str, str], near: Sequence[Near]) -> dict[str, Coding]:
+        """The coding of each surface form by its words."""
+        rows = zip(words.items(), near, strict=True)
+        codings = {surface: self._coding(read, *found) for (surface, read), found in rows}
+        read = {surface: _in_words(w) for surface, w in words.items() if codings[surface].nil}
+        if again := {surface: w for surface, w in read.items() if w != words[surface]}:
+            found = self._near(self.encoder.mean_pooled(list(again.values())))
+            others = {s: self._coding(w, *n) for (s, w), n in zip(again.items(), found, strict=True)}
+            codings |= {surface: coding for surface, coding in others.items() if not coding.nil}
+        return codings
+
+    def _refined(
+        self, asked: Sequence[Query], pooled: Mapping[str, Tensor]
+    ) -> tuple[list[int], Tensor, list[float]]:
+        """The places of the mentions whose sentence is read, their vectors and the weights of the sentences:
+        names and readings say enough. `pooled`: the vector of each surface form alone.
+        """
+        refiner = self.refiner
+        if refiner is None:
+            return [], torch.zeros((0, self.encoder.dimension)), []
+        places = [i for i, q in enumerate(asked) if refiner.reads(q.surface) and self._is_open(q.surface)]
+        vectors = [pooled[asked[i].surface] for i in places]
+        read, refined, weights = refiner.embed([asked[i] for i in places], vectors)
+        return [places[i] for i in read], refined, weights
+
+    def _is_open(self, surface: str) -> bool:
+        """Whether the mention is neither a name of the terminology nor a reading."""
+        return not self._index.is_name(surface) and _in_words(surface) == surface
+
+    def nil_inputs(self, batch: Sequence[Query], vectors: Array) -> list[tuple[Floats, str]]:
         """The features of the rule for NIL of each mention, and its best preferred term; for the calibration
         of a rule. `vectors`: those of `embed`.
         """
@@ -213,9 +244,9 @@ class NormalizationModel:
             out.append((self._features(query.surface, cosines, rows, first), pt))
         return out
 
-    def embed(self, batch: Sequence[Query]) -> tuple[np.ndarray[Any, Any], list[float | None]]:
-        """(mentions, dimension) vectors, not of unit length, and the weight of each one's sentence."""
-        return self._embedded(self._spelled(batch))
+    def embed(self, batch: Sequence[Query]) -> Array:
+        """(mentions, dimension) unit vectors of the mentions alone, by which NIL is decided."""
+        return self.encoder.embed([q.surface for q in self._spelled(batch)]).numpy()
 
     def _spelled(self, batch: Sequence[Query]) -> Sequence[Query]:
         """The queries with the misspelled words of their mentions corrected."""
@@ -223,31 +254,26 @@ class NormalizationModel:
             return batch
         return [replace(q, surface=self.spelling.corrected(q.surface)) for q in batch]
 
-    def _embedded(self, batch: Sequence[Query]) -> tuple[np.ndarray[Any, Any], list[float | None]]:
-        if self.refiner is None:
-            return self.encoder.embed([q.surface for q in batch]).numpy(), [None] * len(batch)
-        vectors, weights = self.refiner.embed(batch)
-        return vectors.numpy(), weights
-
-    def _coding(
-        self, surface: str, scores: np.ndarray[Any, Any], rows: np.ndarray[Any, Any], weight: float | None
-    ) -> Coding:
+    def _coding(self, surface: str, scores: Array, rows: Array) -> Coding:
         """Of the rows that count; there may be none."""
+        coding, ranked = self._found(surface, scores, rows)
+        if self.nil_rule is None or not coding.candidates:
+            nil = not coding.candidates or coding.candidates[0].score < self.nil_below
+            return replace(coding, nil=coding.nil or nil)
+        confidence = self.nil_rule.confidence(self._features(surface, scores, rows, ranked[0]))
+        return replace(coding, nil=coding.nil or confidence < self.nil_rule.below, confidence=confidence)
+
+    def _found(self, surface: str, scores: Array, rows: Array) -> tuple[Coding, list[int]]:
+        """The coding, NIL only where no candidate fits or a serious term has no evidence, and the positions
+        of its candidates' rows.
+        """
         ranked, fits = self._ranked(surface, scores, rows)
         candidates = tuple(self._index.candidate(int(rows[i]), float(scores[i])) for i in ranked)
-        confidence = None
-        if self.nil_rule is not None and candidates:
-            confidence = self.nil_rule.confidence(self._features(surface, scores, rows, ranked[0]))
-            nil = confidence < self.nil_rule.below
-        else:
-            nil = not candidates or candidates[0].score < self.nil_below
         serious = bool(candidates) and self._index.is_serious(candidates[0].pt)
-        nil = nil or not fits or (serious and lacks_evidence(surface, candidates[0]))
-        return Coding(candidates, nil, None if weight is None else round(weight, 4), confidence, serious)
+        nil = not fits or (serious and lacks_evidence(surface, candidates[0]))
+        return Coding(candidates, nil, serious=serious), ranked
 
-    def _ranked(
-        self, surface: str, cosines: np.ndarray[Any, Any], rows: np.ndarray[Any, Any]
-    ) -> tuple[list[int], bool]:
+    def _ranked(self, surface: str, cosines: Array, rows: Array) -> tuple[list[int], bool]:
         """The position of the nearest row of each candidate, best first, but the one that the mention names
         is moved to the front, else the first one that is not of the opposite polarity; and whether there is
         one: False where the mention is the relief of a symptom.
@@ -265,20 +291,20 @@ class NormalizationModel:
                 return ranked, True
         return ranked, False
 
-    def _features(
-        self, surface: str, scores: np.ndarray[Any, Any], rows: np.ndarray[Any, Any], first: int
-    ) -> Floats:
+    def _features(self, surface: str, scores: Array, rows: Array, first: int) -> Floats:
         """`first`: the position of the nearest row of the preferred term that is judged."""
         same = self._index.concepts[rows] == self._index.concepts[rows[first]]
         names = [self._index.name(int(row)) for row in rows[same]]
         return features(surface, names, scores.astype(np.float64), same)
 
 
-def _in_words(query: Query) -> Query:
-    """The query with its readings in words ("platelets 20k", "platelets low"); the same where it has none."""
-    plain = query.surface.lower()
+def _in_words(surface: str) -> str:
+    """The surface form with its readings in words ("platelets 20k", "platelets low"); the same where it has
+    none.
+    """
+    plain = surface.lower()
     read = in_words(plain)
-    return query if read == plain else replace(query, surface=read)
+    return surface if read == plain else read
 
 
 def spelling_of(encoder: Encoder, terms: Sequence[Term], taught: Phrases | None) -> Spelling:

@@ -14,6 +14,8 @@ from models.terminology import Term
 from models.types import Candidate
 
 Array = np.ndarray[Any, Any]
+#: Cosines and rows, best first.
+Near = tuple[Array, Array]
 
 
 class TermIndex:
@@ -30,6 +32,7 @@ class TermIndex:
         self._phrases = [phrase for p in sets for phrase in zip(p.texts, p.pts, strict=True)]
         numbers = {pt: i for i, pt in enumerate(dict.fromkeys(t.pt for t in terms))}
         self._pts = list(numbers)
+        self._names = frozenset(_plain(t.llt) for t in terms)
         self._frequencies = np.array([self._own_term[pt].frequency for pt in self._pts], np.float64)
         pts = [*(t.pt for t in terms), *(pt for _, pt in self._phrases)]
         self.concepts = np.array([numbers[pt] for pt in pts])
@@ -46,7 +49,7 @@ class TermIndex:
         alone._least = np.where(np.arange(len(self._least)) < len(self._terms), self._least, 2.0)
         return alone
 
-    def search(self, vectors: Array, n: int) -> Iterator[tuple[Array, Array]]:
+    def search(self, vectors: Array, n: int) -> Iterator[Near]:
         """Of each query (queries, dimension) the rows that count among the `n` nearest, without phrases whose
         cosine is below their threshold, and their cosines less the penalty of phrases, best first.
         """
@@ -83,11 +86,17 @@ class TermIndex:
         """The number of the preferred term that has a name with these very words, of those at `rows`; None
         where there is no such name, or where one like it, or a mention that people coded, has another term.
         """
+        if not self.is_name(text):
+            return None
         wanted, terms = _plain(text), len(self._terms)
         alike = [row for row in map(int, rows) if _plain(self.name(row)) == wanted]
         # Written phrases, which have a penalty, may be ambiguous ("burns").
         concepts = {int(self.concepts[row]) for row in alike if not self._penalties[row]}
         return concepts.pop() if len(concepts) == 1 and min(alike) < terms else None
+
+    def is_name(self, text: str) -> bool:
+        """Whether a lowest-level term has these very words."""
+        return _plain(text) in self._names
 
     def name(self, row: int) -> str:
         """The lowest-level term or the phrase of a row."""

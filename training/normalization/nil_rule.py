@@ -67,7 +67,7 @@ def best_threshold(rows: Sequence[tuple[float, bool]]) -> float:
 
 def nil_examples(model: NormalizationModel, golds: Sequence[GoldCoding]) -> NilExamples:
     """The draws; each mention is embedded once."""
-    vectors = dict(zip(golds, model.embed([query(g) for g in golds])[0], strict=True))
+    vectors = dict(zip(golds, model.embed([query(g) for g in golds]), strict=True))
     parts = [(np.zeros((0, len(FEATURES))), np.zeros(0, bool), np.zeros(0, bool))]
     for draw in draws(golds, pts_by_term(model.terms), "development", DRAWS):
         if not draw.mentions:

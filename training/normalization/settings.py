@@ -14,6 +14,8 @@ BUNDLED = "bundled"
 
 #: A release that searches phrases reads mentions of so many words at most in their sentence.
 CONTEXT_WORDS = 1
+#: And so many pieces of it: of 137 development mentions 85 are right, by 64 pieces 86 at twice the time.
+CONTEXT_PIECES = 16
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ from training.normalization.network import (
 )
 from training.normalization.phrases import mention_phrases, written_phrases
 from training.normalization.release import SEARCH, Parts, build, refreshed
-from training.normalization.settings import CONTEXT_WORDS, Settings
+from training.normalization.settings import CONTEXT_PIECES, CONTEXT_WORDS, Settings
 from training.normalization.train import RefiningTrainee
 from training.recipes.stages import Place, Task
 from training.teaching.readers import teaching_source
@@ -153,7 +153,7 @@ def _configuration(settings: Settings, terms: Sequence[Term], start: Release | N
         "training": asdict(settings) | names,
     }
     if settings.trained == "context" and settings.search == "phrases":
-        stated["context_words"] = CONTEXT_WORDS
+        stated |= {"context_words": CONTEXT_WORDS, "window": min(settings.window, CONTEXT_PIECES)}
     base = settings.base_of_context
     if settings.trained == "context" and base != settings.base:
         stated |= {"context_base": base, "context_base_sha256": base_digest(base)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import random
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -51,6 +52,11 @@ def refiner_of(base: str) -> Refiner:
 @pytest.fixture(scope="module", params=["bert", "roberta"])
 def refiner(request: pytest.FixtureRequest, tiny_bert: str, tiny_roberta: str) -> Refiner:
     return refiner_of({"bert": tiny_bert, "roberta": tiny_roberta}[request.param])
+
+
+def embedded(refiner: Refiner, queries: Sequence[Query]) -> tuple[list[int], torch.Tensor, list[float]]:
+    """What is refined of the vectors of the mentions alone."""
+    return refiner.embed(queries, list(refiner.isolated.mean_pooled([q.surface for q in queries])))
 
 
 def query(text: str, mention: str, surface: str = "") -> Query:
@@ -148,31 +154,27 @@ def test_the_context_of_any_span_is_next_to_it_in_the_text(text: str, data: st.D
         assert text[end:].lstrip().startswith(context[1])
 
 
-def test_a_mention_alone_has_the_vector_of_s_isolated_and_both_read_long_forms(refiner: Refiner) -> None:
-    vectors, weights = refiner.embed([query("the pain", "the pain"), query("the pain .", "the pain")])
-    assert weights == [None, None]
-    assert same_vectors(vectors, refiner.isolated.mean_pooled(["the pain"] * 2))
+def test_a_mention_alone_is_not_read_and_both_encoders_read_long_forms(refiner: Refiner) -> None:
+    asked = [query("the pain", "the pain"), query("so the pain .", "the pain"), query("pain .", "pain")]
+    places, vectors, weights = embedded(refiner, asked)
+    assert (places, len(vectors), len(weights)) == ([1], 1, 1)
+    assert embedded(refiner, asked[:1])[0] == refiner.embed([], [])[0] == []
     short, long = query("my ha is bad", "ha", "headache"), query("my headache is bad", "headache")
     assert marked_sentences(refiner.context, [short]) == marked_sentences(refiner.context, [long])
-    one, other = refiner.embed([short])[0], refiner.embed([long])[0]
-    assert same_vectors(one, other)
+    assert same_vectors(embedded(refiner, [short])[1], embedded(refiner, [long])[1])
 
 
 def test_only_mentions_of_few_words_are_read_in_their_sentence(refiner: Refiner) -> None:
     few = Refiner(refiner.isolated, refiner.context, refiner.refining, words=1)
-    asked = [query("so bad pain now", "pain"), query("so bad pain now", "bad pain")]
-    vectors, weights = few.embed(asked)
-    assert weights[0] is not None and weights[1] is None
-    assert same_vectors(vectors[:1], refiner.embed(asked[:1])[0])
-    assert same_vectors(vectors[1:], refiner.isolated.mean_pooled(["bad pain"]))
+    assert [few.reads(mention) for mention in ("pain", "bad pain")] == [True, False]
+    assert [refiner.reads(mention) for mention in ("pain", "bad pain")] == [True, True]
 
 
 def test_the_sentence_has_the_returned_weight_in_the_vector(refiner: Refiner) -> None:
     one_query = query("a drug that gives pain", "pain")
-    (vector,), (weight,) = refiner.embed([one_query])
+    _, (vector,), (weight,) = embedded(refiner, [one_query])
     sequence = marked_sentences(refiner.context, [one_query])[0]
     assert sequence is not None
-    assert weight is not None
     e_context = refiner.context.pool([sequence])[0]
     e_isolated = refiner.isolated.mean_pooled(["pain"])[0]
     assert torch.allclose(vector, weight * e_context + (1 - weight) * e_isolated, atol=1e-5)
@@ -195,12 +197,14 @@ def test_codings_are_batch_invariant(refiner: Refiner) -> None:
     vectors = refiner.isolated.embed([t.llt for t in terms])
     model = NormalizationModel(refiner.isolated, terms, vectors, k=3, nil_below=0.0, refiner=refiner)
     expected = model.predict(queries)
-    raw, _ = refiner.embed(queries)
+    assert any(coding.context_weight for coding in expected)
+    places, raw, _ = embedded(refiner, queries)
     for size in (1, 5):
         for start in range(0, len(queries), size):
             part = queries[start : start + size]
             assert same_records(model.predict(part), expected[start : start + size])
-            assert same_vectors(refiner.embed(part)[0], raw[start : start + size])
+            own = [i for i, place in enumerate(places) if start <= place < start + size]
+            assert same_vectors(embedded(refiner, part)[1], raw[own])
 
 
 def test_refining_is_batch_invariant() -> None:
@@ -221,7 +225,7 @@ def test_refining_is_batch_invariant() -> None:
 def test_any_query_has_a_finite_vector(refiner: Refiner, text: str, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(start, len(text)))
-    vectors, _ = refiner.embed([Query(text, start, end, text[start:end])])
+    _, vectors, _ = embedded(refiner, [Query(text, start, end, text[start:end])])
     assert torch.isfinite(vectors).all()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import torch
 
 from models.encoder.model import Encoder
 from models.loading import as_json
+from models.normalization.context_refining import Refiner
 from models.normalization.model import NormalizationModel
 from models.normalization.patient_phrases import Phrases
 from models.terminology import Term
@@ -196,6 +198,47 @@ def test_a_canary_check_is_about_the_best_candidate_and_nil(model: Normalization
         assert model.comparable([answers[0] | change]) != model.comparable(answers[:1])
     stored = [{"text": "HA", "start": 0, "end": 2, "surface": "headache"}]
     assert NormalizationModel.canary_inputs(stored) == [Query("HA", 0, 2, "headache")]
+
+
+class Sentences(Refiner):
+    """Reads mentions of one word, and finds what a sentence says; it names the mentions that it was asked."""
+
+    def __init__(self, says: torch.Tensor) -> None:
+        self.words, self.says, self.asked = 1, says, list[str]()
+
+    def embed(
+        self, queries: Sequence[Query], e_isolated: Sequence[torch.Tensor]
+    ) -> tuple[list[int], torch.Tensor, list[float]]:
+        self.asked += [q.surface for q in queries]
+        return list(range(len(queries))), self.says.expand(len(queries), -1), [0.7] * len(queries)
+
+
+@pytest.mark.parametrize(
+    ("mention", "says", "codes", "asked"),
+    [
+        ("aching", "Rash", ("Nausea", "Rash"), True),
+        ("itchy", "Headache", ("Rash", "Headache"), True),
+        ("nausea", "Rash", ("Nausea", "Nausea"), False),
+        ("Drowsiness", "Rash", ("Somnolence", "Somnolence"), False),
+        ("temp:103", "Rash", ("Pyrexia", "Pyrexia"), False),
+        ("feels sick", "Rash", ("Nausea", "Nausea"), False),
+        ("bicycle", "Rash", (None, None), True),
+        # The opposite of what the sentence seems to say.
+        ("sleepier", "Insomnia", ("Somnolence", "Somnolence"), True),
+    ],
+)
+def test_the_sentence_chooses_between_codes_and_never_makes_nil(
+    mini: Encoder, mention: str, says: str, codes: tuple[str | None, str | None], asked: bool
+) -> None:
+    terms = [*TERMS, Term("Temperature high", "Pyrexia", "-")]
+    vectors, refiner = mini.embed([t.llt for t in terms]), Sentences(mini.embed([says]))
+    alone = NormalizationModel(mini, terms, vectors, k=5, nil_below=0.35)
+    model = NormalizationModel(mini, terms, vectors, k=5, nil_below=0.35, refiner=refiner)
+    found = [m.predict([query(mention)])[0] for m in (alone, model)]
+    assert tuple(None if c.nil else c.candidates[0].pt for c in found) == codes
+    assert refiner.asked == [mention] * asked
+    assert [c.context_weight for c in found] == [None, 0.7 if asked and codes[0] else None]
+    assert np.array_equal(model.embed([query(mention)]), alone.embed([query(mention)]))
 
 
 def test_equal_words_are_searched_once(model: NormalizationModel, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,6 +64,9 @@ def answers(release: Release, *queries: Query) -> list[Coding]:
 def test_a_release_with_s_context_reads_the_sentence(contextual: Release) -> None:
     assert "isolated.safetensors" not in contextual.manifest.files
     assert "CONORM" in contextual.manifest.kind
+    configuration = contextual.manifest.configuration
+    assert (configuration["window"], configuration["context_words"]) == (16, 1)
+    assert configuration["training"]["window"] > 16
     inside, alone = answers(contextual, INSIDE, ALONE)
     assert inside.context_weight is not None and 0 < inside.context_weight < 1
     assert alone.context_weight is None

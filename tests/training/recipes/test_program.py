@@ -95,12 +95,13 @@ def test_a_release_of_normalization_begins_with_another_and_gets_other_terms(tmp
     folder, base = write_corpus(tmp_path), tiny_models.bert(tmp_path / "base")
     terms, data = folder / "terms.tsv", folder / "data"
     given = ["normalization", "--data", data, "--set", f"base={base}", "--set", f"terms={terms}"]
-    code, _ = run(*given, "--set", "limit=4", "--set", "epochs=1", "--output", tmp_path / "first")
-    assert code == 0
+    code, said = run(*given, "--set", "limit=4", "--set", "epochs=1", "--output", tmp_path / "first")
+    assert code == 0 and "1_phrases, run 1" in said and "2_sentences, run 1" in said
     first = release_of(tmp_path / "first", "normalization")
-    code, _ = run(
-        *given, "--set", "epochs=0", "--set", f"start={first.path}", "--output", tmp_path / "second"
-    )
+    assert {"isolated.safetensors", "dcr.safetensors"} <= first.manifest.files.keys()
+    (tmp_path / "one.toml").write_text("[settings]\nepochs = 0\n[[stage]]\n", encoding="utf-8")
+    given += ["--recipe", tmp_path / "one.toml"]
+    code, _ = run(*given, "--set", f"start={first.path}", "--output", tmp_path / "second")
     assert code == 0
     trained = release_of(tmp_path / "second", "normalization").manifest.configuration["training"]
     # No path of this machine.
