@@ -34,8 +34,8 @@ _SERIOUS = {
 }  # fmt: skip
 _RECURRED = {"positive": "1", "negative": "2"}
 _UNIT = {"Y": "a", "M": "mo", "W": "wk", "D": "d", "TH": "h", "TM": "min", "TS": "s"}
-_DURATION = re.compile(r"P(T?)(\d+(?:\.\d+)?)([YMWDHS])")
-_DOSE = re.compile(r"(\d+(?:\.\d+)?) ([^ ]+)")
+_DURATION = re.compile(r"P(T?)(\d{1,9}(?:\.\d{1,9})?)([YMWDHS])")
+_DOSE = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ([^ ]+)")
 #: Characters between a field and the drug that it is of.
 NEAR = 40
 
