@@ -15,7 +15,7 @@ SOURCES = ["benchmarks", "docs", "models", "streams", "tests", "training"]
 MOST_FILES, MOST_LINES = 20, 40
 #: Bytes of all releases that the history holds, for ever: whoever commits a release raises this by its size,
 #: once, when it is final.
-RELEASES_IN_HISTORY = 419_853_772
+RELEASES_IN_HISTORY = 431_211_783
 
 
 def lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
