@@ -9,8 +9,10 @@ import torch
 from torch import Tensor
 
 from models.encoder.faiss_index import unit
-from models.encoder.layers import over
+from models.encoder.layers import over, shared
 from models.encoder.model import Encoder, encoder_of
+from models.encoder.packed.bert import Read
+from models.encoder.word_pieces import WordPieces
 from models.relation.support_set import Floats
 from models.releases.manifest import Release
 
@@ -19,11 +21,13 @@ UPPER_ADAPTER = "above.safetensors"
 
 
 class EncodedSentence(NamedTuple):
-    """A sentence as its words, and what the encoder of the entity space gives for them."""
+    """A sentence in the encoder of the entity space."""
 
-    words: Sequence[str]
+    pieces: WordPieces
     vectors: Tensor
     """(words, dimension)"""
+    windows: Sequence[Read]
+    """what the encoder of the relation space reads: pieces, or the states of the layers that both have"""
 
 
 class EmbeddingSpaces:
@@ -44,6 +48,10 @@ class EmbeddingSpaces:
         """
         self.encoder = encoder
         self.pair_encoder = pair_encoder
+        self._lower: Encoder | None = None
+        self._above, self._pairs_above = encoder, pair_encoder
+        if pair_encoder is not None and (parts := shared(encoder, pair_encoder)):
+            self._lower, self._above, self._pairs_above = parts
         self.projection = projection
         self.pair_projection = projection if pair_projection is None else pair_projection
 
@@ -76,22 +84,30 @@ class EmbeddingSpaces:
 
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[EncodedSentence]:
         """The sentences, given as words, in the entity space's encoder."""
+        split = self.encoder.split(sentences)
+        windows: list[list[Read]] = [[*self.encoder.windows(s)] for s in split]
         with torch.inference_mode():
-            return list(map(EncodedSentence, sentences, self.encoder.word_vectors(sentences)))
+            if self._lower is not None:
+                states = iter(self._lower.states([w for own in windows for w in own]))
+                windows = [[next(states) for _ in own] for own in windows]
+            vectors = self._above.vectors_of(split, windows)
+        return list(map(EncodedSentence, split, vectors, windows))
 
     def entity_vectors(self, encoded: Sequence[EncodedSentence]) -> list[Floats]:
         """Unit vectors of the entity space, (words, dimension) for each sentence."""
         return [unit(unit(e.vectors.numpy()) @ self.projection) for e in encoded]
 
     def relation_vectors(self, encoded: Sequence[EncodedSentence]) -> list[Floats]:
-        """Unit vectors of the relation space, (words, dimension) for each sentence; its encoder reads them.
+        """Unit vectors of the relation space, (words, dimension) for each sentence; its encoder reads them,
+        or its layers above those of the entity space do.
 
         A pair is represented by the vectors of two words, [drug ; effect].
         """
         hidden = [e.vectors for e in encoded]
-        if self.pair_encoder is not None:
+        if self._pairs_above is not None:
+            split, windows = [e.pieces for e in encoded], [e.windows for e in encoded]
             with torch.inference_mode():
-                hidden = self.pair_encoder.word_vectors([e.words for e in encoded])
+                hidden = self._pairs_above.vectors_of(split, windows)
         return [unit(unit(h.numpy()) @ self.pair_projection) for h in hidden]
 
     def fits(self) -> bool:

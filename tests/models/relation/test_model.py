@@ -16,6 +16,7 @@ from models.drugs import DrugLexicon
 from models.drugs.classes import bundled_classes
 from models.encoder.layers import over
 from models.encoder.model import Encoder
+from models.encoder.word_pieces import WordPieces
 from models.loading import Loaded, as_json
 from models.ner.decoding import tags_of
 from models.relation import pairs as relation_pairs
@@ -303,13 +304,13 @@ def test_the_relation_space_reads_only_sentences_with_a_drug_and_an_effect(
 ) -> None:
     whole = model_of_two_encoders.spaces.pair_encoder
     assert whole is not None
-    original, n_sentences = whole.word_vectors, list[int]()
+    original, n_sentences = whole.vectors_of, list[int]()
 
-    def counting(sentences: list[list[str]]) -> list[torch.Tensor]:
-        n_sentences.append(len(sentences))
-        return original(sentences)
+    def counting(split: list[WordPieces], windows: list[Any]) -> list[torch.Tensor]:
+        n_sentences.append(len(split))
+        return original(split, windows)
 
-    monkeypatch.setattr(whole, "word_vectors", counting)
+    monkeypatch.setattr(whole, "vectors_of", counting)
     model_of_two_encoders.predict([SENTENCE, "Aspirin for a headache.", "Rash after ibuprofen."])
     assert sum(n_sentences) == 2
 
