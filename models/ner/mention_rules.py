@@ -56,6 +56,12 @@ def barred_words(text: str, words: Sequence[Span]) -> list[tuple[int, bool]]:
     return barred
 
 
+def is_whole_tag(text: str, word: Span) -> bool:
+    """Whether a word is all of a hashtag."""
+    tags = _tagged_within(text, word)
+    return [(t.start + 1, t.end, text[t.start]) for t in tags] == [(word.start, word.end, "#")]
+
+
 def in_handle(text: str, span: Span) -> bool:
     """Whether a span is a part of a handle."""
     return span.start > 0 and any(text[tag.start] == "@" for tag in _tagged_within(text, span))

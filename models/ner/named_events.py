@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from models.drugs.uses import bundled_uses
 from models.lexicon import NameLexicon, shared
-from models.ner.mention_rules import Cover, barred_words
+from models.ner.mention_rules import Cover, barred_words, is_whole_tag
 from models.tables import read_tsv
-from models.types import ADE, Mention, Span
+from models.terminology.names import term_named
+from models.types import ADE, DRUG, Mention, Span
 
 #: The file of a release with its names.
 NAMES = "event_names.tsv"
@@ -33,14 +35,24 @@ def candidates(
     names: NameLexicon, text: str, words: Sequence[Span], mentions: Sequence[Mention], score: float
 ) -> list[Mention]:
     """The names among the words of a sentence that overlap no mention, hashtag or handle, as mentions
-    labelled ADE.
+    labelled ADE. A hashtag that is a name is one ("#hives"), unless a drug of the sentence is taken for it.
     """
     named = [span for span, _ in names.among(text, words)]
     if not named:
         return []
-    taken = Cover([*mentions, *(words[i] for i, _ in barred_words(text, words))])
+    drugs = [m.generic for m in mentions if m.label == DRUG and m.generic]
+    barred = [words[i] for i, _ in barred_words(text, words) if not _may_happen(text, words[i], drugs)]
+    taken = Cover([*mentions, *barred])
     return [
         Mention(s.start, s.end, text[s.start : s.end], ADE, round(score, 4))
         for s in named
         if not taken.overlaps(s)
     ]
+
+
+def _may_happen(text: str, word: Span, drugs: Sequence[str]) -> bool:
+    """Whether a word is a whole hashtag and names nothing that one of the drugs is taken for."""
+    if not is_whole_tag(text, word):
+        return False
+    term = term_named(text[word.start : word.end])
+    return term is None or not any(bundled_uses().treats(drug, term.pt) for drug in drugs)

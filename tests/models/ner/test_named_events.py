@@ -18,7 +18,7 @@ from models.ner.status_head import StatusHead
 from models.text import words
 from models.types import ADE, DRUG, LABELS, NEGATED, NO_EVENT, OWN, RELIEVED, STATUSES, Mention
 
-NAMES = NameLexicon.of(["headache", "Dry mouth", "mouth"])
+NAMES = NameLexicon.of(["headache", "Dry mouth", "mouth", "crohns", "diabetes", "jitters", "insomnia"])
 THRESHOLD = 0.8
 
 
@@ -32,14 +32,36 @@ def named(text: str, *found: Mention) -> list[str]:
     ("text", "expected"),
     [
         ("dry mouth and a HEADACHE", ["dry mouth", "HEADACHE"]),
-        ("#headache again", []),
+        ("#headache, #Insomnia", ["headache", "Insomnia"]),
+        ("#headaches #headache_again #dry_mouth #no headache2", []),
         ("@headache_clinic said so", []),
         ("no headaches", []),
         ("", []),
     ],
 )
-def test_names_are_found_word_by_word_outside_of_hashtags_and_handles(text: str, expected: list[str]) -> None:
+def test_names_are_found_word_by_word_and_as_whole_hashtags(text: str, expected: list[str]) -> None:
     assert named(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "generic", "expected"),
+    [
+        ("Humira day 2 #headache", "adalimumab", ["headache"]),
+        ("Humira day 2 #crohns", "adalimumab", []),
+        ("Humira day 2, crohns", "adalimumab", ["crohns"]),
+        ("Prozac day 2 #crohns", "fluoxetine", ["crohns"]),
+        ("Prozac day 2 #crohns", None, ["crohns"]),
+        ("Ozempic #diabetes #jitters", "semaglutide", ["jitters"]),
+        ("Seroquel #diabetes", "quetiapine", ["diabetes"]),
+        ("Vyvanse #insomnia", "lisdexamfetamine", ["insomnia"]),
+        ("Ambien #insomnia", "zolpidem", []),
+    ],
+)
+def test_a_hashtag_is_no_event_where_the_drug_is_taken_for_it(
+    text: str, generic: str | None, expected: list[str]
+) -> None:
+    name = text.split(maxsplit=1)[0]
+    assert named(text, Mention(0, len(name), name, DRUG, 1.0, generic)) == expected
 
 
 def test_no_name_overlaps_a_mention() -> None:

@@ -1,4 +1,4 @@
-"""What the bundled tagger and the rules make of denials, amounts and answers in posts."""
+"""What the bundled tagger and the rules make of denials, amounts, answers and hashtags in posts."""
 
 from __future__ import annotations
 
@@ -36,6 +36,13 @@ def tagger() -> NerModel:
         ("It's not like prednisone didn't give me insomnia.", ["insomnia"]),
         ("Prednisone gave me insomnia and it has not stopped.", ["insomnia"]),
         ("Got nausea and hair loss from Arava. No other side effects.", ["nausea", "hair loss"]),
+        ("Humira day 2 #hives #fever #fatigue", ["hives", "fever", "fatigue"]),
+        ("Gabapentin week one #dizzy #drowsy", ["dizzy", "drowsy"]),
+        ("Took my Vyvanse too late #insomnia", ["insomnia"]),
+        ("Humira works for my #psoriasis #arthritis", []),
+        ("Ozempic #diabetes #weightloss", []),
+        ("Learn about Xarelto and #bleeding #stroke risks", []),
+        ("Zyrtec season is here #allergies #sneezing", []),
     ],
 )
 def test_only_what_happened_is_an_event(tagger: NerModel, post: str, events: list[str]) -> None:
