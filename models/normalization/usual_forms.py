@@ -24,9 +24,10 @@ def usual_expansions(text: str, start: int, end: int) -> tuple[Expansion, ...]:
     """
     found = _SHORT_FORM.search(text[start:end])
     long_form = _expected(found.group()) if found else None
+    if found is None or long_form is None:
+        return ()
     letters = [c for c in text[max(0, start - _AROUND) : end + _AROUND] if c.isalpha()]
-    is_shouted = sum(map(str.isupper, letters)) > _SHOUTED * len(letters) and len(letters) > end - start
-    if found is None or long_form is None or is_shouted:
+    if sum(map(str.isupper, letters)) > _SHOUTED * len(letters) and len(letters) > end - start:
         return ()
     first, last = found.span()
     return (Expansion(start + first, start + last, found.group(), long_form, 1.0, "dictionary"),)
