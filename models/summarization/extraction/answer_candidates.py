@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from models.summarization.extraction.clause_of_sentence import LONG, asking_clause, asks_indirectly
+from models.summarization.extraction.clause_of_sentence import LONG, asking_clause, asks_indirectly, requests
 from models.summarization.extraction.focus import Focus
 from models.summarization.extraction.key_words import FUNCTION_WORDS
 from models.summarization.extraction.message import Message, without_masks
@@ -36,7 +36,7 @@ _PATTERNS = {
     "seeks": r"\b(?:look(?:ing)? for|find|search\w*|hop(?:e|ing) to|interested in|curious|concern\w*)\b",
     "pronoun": r"\b(?:it|this|that|these|those|them|they|he|she|one)\b",
 }
-_CUES = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _PATTERNS.items()}
+CUES = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _PATTERNS.items()}
 #: The features of a candidate, in the order of `features`.
 FEATURES = (
     "cosine",
@@ -91,7 +91,9 @@ _NO_BREAKS = {ord("\n"): " ", ord("\r"): " "}
 _SHORT = 4
 _LEAST_LETTERS = 3
 #: Words of a sentence in front of another, and of both.
-_LEAST_LEAD, _MOST_JOINED = 3, 20
+LEAST_LEAD, _MOST_JOINED = 3, 20
+#: Words of content of a request, and most words of all.
+_LEAST_REQUESTED, _MOST_REQUESTED = 2, 2 * LONG
 #: Maximum number of words of a first sentence that may be a title, if it does not ask.
 _TITLE = 6
 #: Words of a sentence that asks for nothing in particular: "Any help would be much appreciated".
@@ -150,6 +152,8 @@ def candidate(text: str, sentence: Span, focus: Focus | None) -> Candidate:
         shown = " ".join(shown.split())
     lacks = focus is not None and not names(shown, focus)
     asks = is_question(shown) or asks_indirectly(whole)
+    if len(shown.split()) <= _MOST_REQUESTED and len(content(shown)) >= _LEAST_REQUESTED:
+        asks = asks or requests(whole)
     return Candidate(sentence, part, shown, asks, focus if lacks else None)
 
 
@@ -176,7 +180,12 @@ def _may_join(lead: Candidate, question: Candidate) -> bool:
         return False
     own, other = len(lead.text.split()), len(question.text.split())
     said, asked = ({w for w in word_keys(c.text) if w not in FUNCTION_WORDS} for c in (lead, question))
-    return own >= _LEAST_LEAD and own + other <= _MOST_JOINED and 2 * len(said & asked) <= len(said)
+    return own >= LEAST_LEAD and own + other <= _MOST_JOINED and 2 * len(said & asked) <= len(said)
+
+
+def content(text: str) -> set[str]:
+    """The words of a text that say what is asked."""
+    return set(word_keys(text)) - FUNCTION_WORDS - _HELP_WORDS - {"should", "shall", "may", "might", "must"}
 
 
 def names(text: str, focus: Focus) -> bool:
@@ -245,8 +254,8 @@ def features(
 def _words_of(message: Message, one: Candidate) -> _CandidateWords:
     span = Span(one.part.start, max(one.part.end, one.sentence.end)) if one.lead else one.sentence
     text = message.text[span.start : span.end]
-    cues = [float(cue.search(text) is not None) for cue in _CUES.values()]
-    terms, drugs = (_within(span, spans) for spans in (message.terms, message.drugs))
+    cues = [float(cue.search(text) is not None) for cue in CUES.values()]
+    terms, drugs = (within(span, spans) for spans in (message.terms, message.drugs))
     return _CandidateWords(text, _bag(text), len(text.split()), cues, terms, drugs)
 
 
@@ -281,7 +290,7 @@ def _lead_features(
     """The features of the sentence in front; zeros where there is none."""
     if one.lead is None:
         return [0.0] * 8
-    n_names = sum(_within(one.lead.sentence, spans) for spans in (message.terms, message.drugs))
+    n_names = sum(within(one.lead.sentence, spans) for spans in (message.terms, message.drugs))
     content = {w for w in word_keys(one.lead.text) if w not in FUNCTION_WORDS}
     return [
         float(not one.lead.asks),
@@ -323,7 +332,7 @@ def _bag(sentence: str) -> set[str]:
     return {w for w in word_keys(sentence) if len(w) >= _LEAST_LETTERS and w not in FUNCTION_WORDS}
 
 
-def _within(sentence: Span, names: Sequence[Span]) -> int:
+def within(sentence: Span, names: Sequence[Span]) -> int:
     """How many names, in the order of the text, begin in a sentence."""
     first, last = (bisect_left(names, at, key=lambda n: n.start) for at in (sentence.start, sentence.end))
     return last - first

@@ -64,6 +64,17 @@ _PREAMBLE = re.compile(
     r"(?:about|on|of|regarding)\b(?! (?:how|what|why|when|where|who|which|if|whether)\b))",
     re.IGNORECASE,
 )
+#: "Kindly help me to cure it", "I need stronger pills", "I am looking for a test", "Information on gout".
+_REQUEST = re.compile(
+    r"\b(?:please|pls|plz|kindly|if you (?:could|can))\s(?:\w+\s){0,2}?"
+    r"(?:get back|send|mail|give|advise|suggest|help|tell|provide|recommend|let|guide|explain|inform)\b|"
+    rf"\b(?:i|we)(?:['\u2019](?:d|m|re)|\s(?:would|am|are|was|were))?\s{_MAY_ADVERB}"
+    r"(?:need\b(?! to (?:go|take|get up))|in need of\b|seeking\b|searching for\b|"
+    r"like\s(?:some|any|more|to (?:know|find|see|get|learn|buy|purchase|order))\b|"
+    r"looking (?:for|to (?:find|buy|get))\b|trying to (?:find|locate)\b)|"
+    r"^\W{0,5}(?:looking for|need|seeking|(?:any |more )?info(?:rmation)? (?:on|about|regarding))\b",
+    re.IGNORECASE,
+)
 _WHETHER = re.compile(r"(?:if|whether(?: or not)?)\s+", re.IGNORECASE)
 _THANKS = re.compile(
     r"\b(?:thanks?(?: you)?(?: so much| very much| in advance| for your [\w ]{1,40})?|"
@@ -102,6 +113,11 @@ def asking_clause(sentence: str) -> Span:
 def asks_indirectly(sentence: str) -> bool:
     """Whether the writer says within a sentence what he or she wants to know."""
     return _wish(sentence, 0) is not None
+
+
+def requests(sentence: str) -> bool:
+    """Whether a sentence asks for something without the form of a question: "Please send me leaflets"."""
+    return _REQUEST.search(sentence) is not None
 
 
 def _wish(sentence: str, first: int) -> re.Match[str] | None:

@@ -12,22 +12,30 @@ from models.encoder.model import Encoder
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
 from models.summarization.extraction import answer_candidates, focus, focus_features, inserted_names
-from models.summarization.extraction.answer_candidates import Candidate, candidate, has_content, with_leads
+from models.summarization.extraction.answer_candidates import (
+    Candidate,
+    candidate,
+    has_content,
+    with_leads,
+)
 from models.summarization.extraction.focus import Focus
 from models.summarization.extraction.inserted_names import (
     NONE,
     Insertable,
     choose,
     distinct,
-    filled,
     insertables,
     is_added,
     longest_name,
+    repeats,
     with_allergy,
+    with_names,
+    with_topic,
 )
 from models.summarization.extraction.key_words import KeyWords
 from models.summarization.extraction.message import Message, messages
 from models.summarization.extraction.ranker import LinearRanker, softmax
+from models.summarization.extraction.statements import explained
 from models.summarization.files import FOCUS_RANKER
 from models.summarization.medical_entities import OwnRecogniser
 from models.summarization.sentence_selection import split_sentences
@@ -54,7 +62,7 @@ class Thresholds(NamedTuple):
     likely: float
     """of the focus, for the choice of the sentence"""
     front: float
-    """of a name that replaces a pronoun or is put in front of the question"""
+    """of a name that is put in front of the question"""
     behind: float
     """of a name in brackets behind the question"""
 
@@ -71,39 +79,6 @@ class Answers(NamedTuple):
 
     found: list[Candidate]
     features: list[list[float]]
-
-
-class ExtractedAnswer(NamedTuple):
-    """The answer that is a part of a message."""
-
-    chosen: Candidate
-    text: str
-    """the question with the names that it lacks"""
-    score: float
-    names: Sequence[Focus]
-    """names that the question lacks"""
-    sure: bool
-    """whether the first name is certain: it replaces a pronoun or stands in front, not in brackets behind"""
-
-    def short(self) -> ShortQuestion:
-        """As a record shows it, with the offsets of its sentence and of the first inserted name."""
-        sentence = self.chosen.sentence
-        short = ShortQuestion(self.text, "extractive", round(self.score, 4), sentence.start, sentence.end)
-        if not self.names:
-            return short
-        span = self.names[0].span
-        return replace(short, focus=self.names[0].text, focus_start=span.start, focus_end=span.end)
-
-
-class Extraction(NamedTuple):
-    """The extracted answer of a message and what it was chosen from."""
-
-    message: Message
-    names: Sequence[Focus]
-    """names that may be the topic of the message"""
-    probabilities: Sequence[float]
-    """of each of them"""
-    kept: ExtractedAnswer
 
 
 class Extractor:
@@ -142,36 +117,41 @@ class Extractor:
 
     def extract(self, texts: Sequence[str]) -> list[ShortQuestion]:
         """The answer of each text; its score is its probability among the candidates."""
-        return [one.kept.short() for one in self.find(texts)]
+        return self.answer(messages(self.encoder, self.lexicons, texts, self.rankers.key_words))
 
-    def find(self, texts: Sequence[str]) -> list[Extraction]:
-        """The extraction of each text; the score of an answer is its probability among the candidates."""
-        return self.found(messages(self.encoder, self.lexicons, texts, self.rankers.key_words))
+    def answer(self, read: Sequence[Message]) -> list[ShortQuestion]:
+        """The answer of each message that was read."""
+        return [self._short(m, about) for m, about in zip(read, topics(self.encoder, read), strict=True)]
 
-    def found(self, read: Sequence[Message]) -> list[Extraction]:
-        """The extraction of each message that was read."""
-        return [
-            self._found(message, about)
-            for message, about in zip(read, topics(self.encoder, read), strict=True)
-        ]
-
-    def _found(self, message: Message, about: Topics) -> Extraction:
+    def _short(self, message: Message, about: Topics) -> ShortQuestion:
         probabilities = softmax(self.rankers.focus.scores(about.features))
         found, rows = answers(message, likely(about, probabilities, self.thresholds.likely))
-        likelihood = softmax(self.rankers.answer.scores(rows))
-        chosen, score = choice(message, found, likelihood)
+        chosen, score = choice(message, found, softmax(self.rankers.answer.scores(rows)))
+        chosen = explained(message, found, chosen)
         offered = insertables(message, chosen, about.found, about.features, probabilities)
         inserted = sigmoids(self.rankers.insertion, offered)
         positions = choose(offered, inserted, self.thresholds.behind)
         names = distinct(longest_name(offered[i].focus, about.found) for i in positions)
         sure = bool(names) and inserted[positions[0]] >= self.thresholds.front
-        sure = sure and not is_added(message.text, names[0], chosen.sentence)
-        shown = distinct(with_allergy(message.text, name) for name in names)
-        text = filled(
-            chosen.text, shown[0] if sure else None, shown[sure:], only_medicine=message.one_medicine
-        )
-        answer = ExtractedAnswer(chosen, text, score, names, sure)
-        return Extraction(message, about.found, probabilities, answer)
+        text, names = self._with_names(message, chosen, names, sure)
+        sentence = chosen.sentence
+        short = ShortQuestion(text, "extractive", round(score, 4), sentence.start, sentence.end)
+        if not names:
+            return short
+        span = names[0].span
+        return replace(short, focus=names[0].text, focus_start=span.start, focus_end=span.end)
+
+    def _with_names(
+        self, message: Message, chosen: Candidate, names: Sequence[Focus], sure: bool
+    ) -> tuple[str, list[Focus]]:
+        """The question with the names that it lacks, and these: the first as its topic if it is `sure`, the
+        others in brackets.
+        """
+        text, topic = chosen.text, sure and not is_added(message.text, names[0], chosen.sentence)
+        if topic:
+            text = with_topic(text, with_allergy(message.text, names[0]))
+        others = [n for n in names[topic:] if not repeats(text, n, self.lexicons.drugs)]
+        return with_names(text, [with_allergy(message.text, n) for n in others]), [*names[:topic], *others]
 
 
 def choice(

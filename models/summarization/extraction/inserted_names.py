@@ -1,16 +1,18 @@
 """Which names a chosen question lacks, and how they are put into it.
 
-A name takes the place of "it" or "the medicine" where that surely means it. Else it stands in front of the
-question, as its topic, or behind it in brackets, where it is less sure or another one is in front already.
+A name stands in front of the question, as its topic, or behind it in brackets, where it is less sure or
+another one is in front already.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from models.drugs import DrugLexicon
 from models.summarization.extraction.answer_candidates import Candidate, names
 from models.summarization.extraction.focus import Focus
 from models.summarization.extraction.focus_features import FEATURES as FOCUS_FEATURES
@@ -18,7 +20,7 @@ from models.summarization.extraction.focus_features import SOURCES
 from models.summarization.extraction.key_words import FUNCTION_WORDS
 from models.summarization.extraction.message import Message
 from models.summarization.extraction.question_form import capitalised
-from models.summarization.medical_entities import word_keys
+from models.summarization.medical_entities import named_in, word_keys
 from models.types import Span
 
 _MEDICINE = (
@@ -67,25 +69,8 @@ NONE = [1.0, *[0.0] * (len(FEATURES) - 1)]
 MOST = 2
 #: Maximum number of words of a name by `longest_name`.
 MOST_WORDS = 4
-#: A subject that certainly is the focus, if that is a medicine.
-_SUBJECT_PRONOUN = re.compile(
-    r"(?:can|could|does|will|would|may|might|did) (it|this)(?= (?:cause|interact|affect|help|work|last|hurt|"
-    r"raise|lower|increase|decrease|mix|damage|stay|harm|interfere|slow|thin|trigger|worsen)\b)",
-    re.IGNORECASE,
-)
-_THE_MEDICINE = re.compile(
-    rf"\b((?:the|this|that|these|those|my|his|her|such an?) {_MEDICINE})(?= ?(?:[?.!]*$|and\b|or\b|"
-    r"cause|do\b|be\b|is\b|are\b|can\b|with\b|make\b|while\b|during\b|if\b|for\b|safe|again|anymore))",
-    re.IGNORECASE,
-)
-_THE_ILLNESS = re.compile(
-    rf"\b((?:the|this|that|these|my|his|her|such an?) {_ILLNESS})(?= ?(?:[?.!]*$|and\b|or\b|be\b|is\b|are\b|"
-    r"can\b|with\b|if\b|in\b|for\b|cause|go\b|come\b|run\b))|"
-    r"\b(?:treat|treats|treatments? (?:for|of)|cures? (?:for|of)|cure|there for|tests? for|"
-    r"what (?:is |are )?caus(?:es|ing)) "
-    r"(it|this)(?=[?.!]*$)",
-    re.IGNORECASE,
-)
+#: Words are forms of one that share so many letters, and all but so many at the end.
+_LEAST_ALIKE, _ENDS = 5, 3
 #: First words that lose their capital behind the focus.
 _LOWERED = frozenset(
     re.findall(
@@ -208,6 +193,26 @@ def distinct(found: Iterable[Focus]) -> list[Focus]:
     return kept
 
 
+def repeats(shown: str, focus: Focus, drugs: DrugLexicon) -> bool:
+    """Whether a name says again what an answer says: its medicine, or all of its words in any form; or
+    what is in no list and another word specifies there: "parasite infection" beside "tapeworm infection".
+    """
+    if named_in(focus.text, shown, drugs):
+        return True
+    said, own = word_keys(shown), [w for w in word_keys(focus.text) if w not in FUNCTION_WORDS]
+    new = [w for w in own if not any(_alike(w, other) for other in said)]
+    if not new or {"drug", "term"} & focus.sources or not focus.text.islower():
+        return not new
+    specified = (b for a, b in itertools.pairwise(said) if a not in FUNCTION_WORDS)
+    return own[-1] not in new and any(_alike(own[-1], word) for word in specified)
+
+
+def _alike(one: str, other: str) -> bool:
+    """Whether two words are forms of one, by what they begin with: "diabetic" and "diabetes"."""
+    begin = max(_LEAST_ALIKE, len(one) - _ENDS, len(other) - _ENDS)
+    return one == other or (one[:begin] == other[:begin] and min(len(one), len(other)) >= begin)
+
+
 def with_allergy(text: str, focus: Focus) -> Focus:
     """The name as it is shown: "allergic to penicillin", which no pronoun stands for, where the text says so
     at its first mention.
@@ -228,26 +233,13 @@ def is_added(text: str, focus: Focus, question: Span) -> bool:
     return bool(added)
 
 
-def filled(shown: str, sure: Focus | None, others: Sequence[Focus], *, only_medicine: bool) -> str:
-    """The question with its names: "Melatonin: is it safe? (gout)". `sure` replaces words that refer to it
-    or is put in front, `others` are put in brackets behind. `only_medicine`: the text names no other
-    medicine, so that "the pill" is this one.
-    """
-    if sure is not None:
-        shown = _with_topic(shown, sure, only_medicine)
+def with_names(shown: str, others: Sequence[Focus]) -> str:
+    """The question with names in brackets behind: "Is it safe? (gout)"."""
     return f"{shown} ({', '.join(f.text for f in others)})" if others else shown
 
 
-def _with_topic(shown: str, focus: Focus, only_medicine: bool) -> str:
-    drug = "drug" in focus.sources
-    place = None
-    if drug:
-        place = _SUBJECT_PRONOUN.match(shown) or (_THE_MEDICINE.search(shown) if only_medicine else None)
-    elif {"term", "phrase"} & focus.sources:
-        place = _THE_ILLNESS.search(shown)
-    if place:
-        start, end = place.span(place.lastindex or 1)
-        return capitalised(shown[:start] + focus.text + shown[end:])
+def with_topic(shown: str, focus: Focus) -> str:
+    """The question behind its topic: "Melatonin: is it safe?"."""
     first, space, rest = shown.partition(" ")
     if first.lower() in _LOWERED and (len(first) == 1 or not first.isupper()):
         shown = first.lower() + space + rest

@@ -20,7 +20,7 @@ _NUMBERS = 6
 #: Minimum letters of a word that is judged.
 _LEAST_LETTERS = 3
 #: A phrase has a word that is at least so probable, and words beside it that are at least this probable.
-_PEAK, _BESIDE = 0.2, 0.15
+PEAK, _BESIDE = 0.2, 0.15
 #: Of the phrases of a message only the most probable are compared.
 _MOST = 8
 _LONGEST = 4
@@ -96,10 +96,10 @@ def phrases(text: str, spans: Sequence[Span], probabilities: Sequence[float]) ->
     found: dict[Span, float] = {}
     for first, last in _runs(text, spans, probabilities):
         best = max(probabilities[first : last + 1])
-        if best >= _PEAK and last - first < _LONGEST:
+        if best >= PEAK and last - first < _LONGEST:
             found[Span(spans[first].start, spans[last].end)] = best
         for i in range(first, last + 1):
-            if probabilities[i] >= _PEAK:
+            if probabilities[i] >= PEAK:
                 found.setdefault(spans[i], probabilities[i])
     return sorted(found, key=lambda s: (-round(found[s], 9), s.start - s.end, s.start))[:_MOST]
 

@@ -31,8 +31,6 @@ class Message(NamedTuple):
     """(words + 1, dimension): of the vectors of the first words"""
     drugs: list[Span]
     terms: list[Span]
-    one_medicine: bool
-    """whether all names of medicines are of one"""
     keys: Sequence[float]
     """how probable it is that the short question has the word, of each word; zeros without such a model"""
 
@@ -92,10 +90,9 @@ def messages(
         plain = without_masks(text)
         drugs, terms = (lexicon.find(plain) for lexicon in (lexicons.drugs, lexicons.terms))
         sums = torch.cat([zero, v.cumsum(0)])
-        one_medicine = len({generic for _, generic in drugs}) == 1
         names = [s for s, _ in drugs], [s for s, _ in terms]
         keys = key_words.probabilities(text, own, v) if key_words else [0.0] * len(own)
-        read.append(Message(text, own, sums, *names, one_medicine, keys))
+        read.append(Message(text, own, sums, *names, keys))
     return read
 
 

@@ -23,6 +23,7 @@ from models.summarization.extraction.inserted_names import NONE, Insertable, cho
 from models.summarization.extraction.key_words import FUNCTION_WORDS, KeyWords
 from models.summarization.extraction.message import Message
 from models.summarization.extraction.ranker import LinearRanker, softmax
+from models.summarization.extraction.statements import explained
 from models.summarization.medical_entities import named_in, word_keys
 from training.summarization.data import Pair
 from training.summarization.extraction.fit import Group, fit
@@ -109,6 +110,7 @@ def _insertion(
     wanted: list[list[bool]] = []
     for t, o, p in zip(taught, offered, probabilities, strict=True):
         chosen, _ = choice(t.message, o.found, softmax(ranker.scores(o.features)))
+        chosen = explained(t.message, o.found, chosen)
         own = insertables(t.message, chosen, t.about.found, t.about.features, p)
         share = {f.text: s for f, s in zip(t.about.found, t.in_reference, strict=True)}
         lacked.append(own)

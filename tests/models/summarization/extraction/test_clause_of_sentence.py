@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from models.summarization.extraction.clause_of_sentence import asking_clause
+from models.summarization.extraction.clause_of_sentence import asking_clause, requests
 from models.summarization.extraction.question_form import as_question
 from tests.models.summarization.messages import MESSAGES
 
@@ -88,6 +88,40 @@ def test_a_short_sentence_and_what_says_more_of_somebody_stay_whole() -> None:
     sentence = f"My neighbour, who is a great believer in all such things as these here, {more}."
     assert shown(sentence) == sentence
     assert shown("He fell, is that bad?") == "He fell, is that bad?"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "asked"),
+    [
+        ("Kindly help me to cure this white spot.", True),
+        ("Please send me any info on botanical medicines.", True),
+        ("Please can you suggest a diet for gout", True),
+        ("pls advise what to do about my rash", True),
+        ("I need stronger anti diarrhea meds for my trip.", True),
+        ("We are looking for a doctor for her medical care.", True),
+        ("I'm looking to buy the cream", True),
+        ("I would like to find out more on this duplication.", True),
+        ("I am in need of a specialist for MDS.", True),
+        ("We are just trying to find a registry for her.", True),
+        ("Looking for a DNA test for mental illness.", True),
+        ("Information on sarcoidosis", True),
+        ("If you could get back to me about the latest research that would be great.", True),
+        ("My doctor needs the results by Friday.", False),
+        ("I need to go to the clinic each week.", False),
+        ("She told me to send the form.", False),
+        ("I am looking pale since May.", False),
+        ("I was pleased with the pills.", False),
+        ("They help me to sleep.", False),
+        ("I found some information on it last year.", False),
+        ("I like to eat grapefruit.", False),
+        ("We are trying to get these blades banned.", False),
+        ("If you can walk it is not broken.", False),
+        ("My aunt is seeking a divorce.", False),
+        ("The pharmacist was looking for the box.", False),
+    ],
+)
+def test_a_request_asks_without_the_form_of_a_question(sentence: str, asked: bool) -> None:
+    assert requests(sentence) is asked
 
 
 @given(MESSAGES)

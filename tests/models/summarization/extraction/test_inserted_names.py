@@ -14,61 +14,41 @@ from models.summarization.extraction.inserted_names import (
     Insertable,
     choose,
     distinct,
-    filled,
     insertables,
     is_added,
+    repeats,
     with_allergy,
+    with_names,
+    with_topic,
 )
 from models.summarization.extraction.message import messages
 from models.summarization.medical_entities import OwnRecogniser
 from models.types import Span
 
 MELATONIN = Focus(Span(0, 9), "melatonin", {"drug"})
-WARFARIN = Focus(Span(0, 8), "warfarin", {"drug"})
 GOUT = Focus(Span(0, 4), "gout", {"term"})
 
 
-def shown(question: str, focus: Focus, *, only: bool = True) -> str:
-    return filled(question, focus, [], only_medicine=only)
-
-
 @pytest.mark.parametrize(
-    ("question", "focus", "answer"),
+    ("question", "answer"),
     [
-        ("Does it mix with tea?", MELATONIN, "Does melatonin mix with tea?"),
-        ("Can this cause a rash?", MELATONIN, "Can melatonin cause a rash?"),
-        # "It" may be the weather, or what follows.
-        ("Is it safe to drink?", MELATONIN, "Melatonin: is it safe to drink?"),
-        ("Does it take long?", MELATONIN, "Melatonin: does it take long?"),
-        ("Can it cause a rash?", GOUT, "Gout: can it cause a rash?"),
-        ("Could be the pill?", MELATONIN, "Could be melatonin?"),
-        ("Can I take it with my blood thinner?", WARFARIN, "Can I take it with warfarin?"),
-        ("Can this medicine cause a rash?", MELATONIN, "Can melatonin cause a rash?"),
-        ("Is the pill box safe?", MELATONIN, "Melatonin: is the pill box safe?"),
-        ("What else is there for this?", GOUT, "What else is there for gout?"),
-        ("Is this disease inherited?", GOUT, "Gout: is this disease inherited?"),
-        ("How do I live with my condition?", GOUT, "How do I live with gout?"),
-        ("How do you treat it?", GOUT, "How do you treat gout?"),
-        ("How do you treat it at home?", GOUT, "Gout: how do you treat it at home?"),
-        ("How long?", GOUT, "Gout: how long?"),
-        ("A cure?", GOUT, "Gout: a cure?"),
-        ("I need help", GOUT, "Gout: I need help"),
-        ("I'm afraid", GOUT, "Gout: I'm afraid"),
-        ("MRI or CT?", GOUT, "Gout: MRI or CT?"),
-        ("IS it bad?", GOUT, "Gout: IS it bad?"),
-        ("Zoloft or tea?", GOUT, "Gout: Zoloft or tea?"),
+        ("Does it mix with tea?", "Gout: does it mix with tea?"),
+        ("How long?", "Gout: how long?"),
+        ("A cure?", "Gout: a cure?"),
+        ("I need help", "Gout: I need help"),
+        ("I'm afraid", "Gout: I'm afraid"),
+        ("MRI or CT?", "Gout: MRI or CT?"),
+        ("IS it bad?", "Gout: IS it bad?"),
+        ("Zoloft or tea?", "Gout: Zoloft or tea?"),
     ],
 )
-def test_a_focus_is_before_a_question_or_for_its_subject(question: str, focus: Focus, answer: str) -> None:
-    assert shown(question, focus) == answer
+def test_a_topic_stands_before_a_question(question: str, answer: str) -> None:
+    assert with_topic(question, GOUT) == answer
 
 
 def test_other_names_stand_behind_the_question_but_not_those_that_another_has() -> None:
-    assert shown("Is it the pill?", MELATONIN, only=False) == "Melatonin: is it the pill?"
-    assert filled("Is it safe?", MELATONIN, [GOUT], only_medicine=True) == "Melatonin: is it safe? (gout)"
-    assert (
-        filled("Is it safe?", None, [GOUT, MELATONIN], only_medicine=True) == "Is it safe? (gout, melatonin)"
-    )
+    assert with_names("Is it safe?", [GOUT, MELATONIN]) == "Is it safe? (gout, melatonin)"
+    assert with_names("Is it safe?", []) == "Is it safe?"
     itch = Focus(Span(7, 14), "itching", {"term"})
     whole = Focus(Span(0, 14), "vulvar itching", {"phrase"})
     assert distinct([whole, itch, GOUT, whole]) == [whole, GOUT]
@@ -81,7 +61,6 @@ TEXT = "I take Zoloft for years and got gout. Is it safe? I also have Advil."
 
 def offered(small: Encoder) -> list[Insertable]:
     (message,) = messages(small, LEXICONS, [TEXT])
-    assert not message.one_medicine
     (about,) = topics(small, [message])
     chosen = candidate(TEXT, Span(38, 49), None)
     assert chosen.text == "Is it safe?"
@@ -108,6 +87,40 @@ def test_the_most_probable_names_are_chosen_and_no_word_twice(small: Encoder) ->
 
 
 @pytest.mark.parametrize(
+    ("answer", "name", "source", "again"),
+    [
+        ("Advil: is it safe?", "ibuprofen", "drug", True),
+        ("Is Advil safe?", "Advil 200", "drug", True),
+        ("Which diabetic can take it?", "diabetes", "term", True),
+        ("Does anything help the seizures?", "seizure", "term", True),
+        ("Is it from drinking?", "drink", "key", True),
+        ("Tapeworm infection: how do I get rid of it?", "parasite infection", "phrase", True),
+        ("Does lead poisoning last?", "lead paint poisoning", "key", True),
+        ("Do shrimp allergies subside?", "food allergy", "key", True),
+        ("Can cord blood stem cells help?", "babys cordon blood", "key", True),
+        ("Is my nail fungus contagious?", "toe nail fungus", "key", True),
+        ("Advil: is it safe?", "Zoloft", "drug", False),
+        ("Thyroid stimulating: why?", "thyroxine", "drug", False),
+        ("Is prednisone safe?", "prednisolone", "drug", False),
+        ("Can I take it for prostate cancer?", "breast cancer", "term", False),
+        ("What is hepatitis C?", "hepatitis B", "term", False),
+        ("WPW heart condition: how is it treated?", "IHSS heart condition", "key", False),
+        ("How near is the mass?", "suprasellar mass", "key", False),
+        ("How can we revive her kidneys?", "kidney failure", "key", False),
+        ("Does he have diabetes?", "Type 2 diabetes", "key", False),
+        ("Is it safe?", "gout", "term", False),
+    ],
+)
+def test_a_name_in_brackets_says_more_than_the_answer(
+    answer: str, name: str, source: str, again: bool
+) -> None:
+    drugs = DrugLexicon(
+        {"advil": "ibuprofen", "ibuprofen": "ibuprofen", "advil 200": "ibuprofen", "zoloft": "sertraline"}
+    )
+    assert repeats(answer, Focus(Span(0, len(name)), name, {source}), drugs) is again
+
+
+@pytest.mark.parametrize(
     ("front", "shown_as"),
     [
         ("I am allergic to ", "allergic to gout"),
@@ -124,7 +137,7 @@ def test_what_the_writer_is_allergic_to_is_named_with_the_allergy(front: str, sh
     text = f"{front}gout. Is it safe?"
     named = with_allergy(text, Focus(Span(len(front), len(front) + 4), "gout", {"drug"}))
     assert named.text == shown_as
-    assert shown("Is it safe?", named).startswith(f"{shown_as.capitalize()}: is it safe?")
+    assert with_topic("Is it safe?", named) == f"{shown_as.capitalize()}: is it safe?"
 
 
 @pytest.mark.parametrize(
