@@ -77,16 +77,6 @@ FEATURES = (
     "key_share",
     "lead_key_gain",
 )
-#: Questions that ask nothing.
-_FILLER = re.compile(
-    r"\W{0,20}(?:where (?:do|should|shall|can) i (?:even )?(?:start|begin)|where to (?:start|begin)|"
-    r"how are you(?: \w+)?|(?:does|do|did) (?:that|this|it|any of (?:that|this)) make (?:any )?sense|"
-    r"sounds? familiar|"
-    r"(?:can|would) you believe (?:it|that|this)|what (?:else )?can i say|guess what|you know what|"
-    r"is (?:any(?:one|body)|someone) (?:out )?there|"
-    r"any (?:ideas?|thoughts|advice|help|suggestions)(?: please)?)\W{0,20}",
-    re.IGNORECASE,
-)
 _NO_BREAKS = {ord("\n"): " ", ord("\r"): " "}
 _SHORT = 4
 _LEAST_LETTERS = 3
@@ -194,16 +184,12 @@ def names(text: str, focus: Focus) -> bool:
 
 
 def has_content(found: Candidate, text: str) -> bool:
-    """Whether a candidate says anything: "Where do I start?" does not. Of up to three words "Why?", "any
-    ideas?" and "[NAME]" do not; three words need one that is no function word, two need two. Behind another
-    sentence one is enough: "It tastes of metal. Normal?"
+    """Whether a candidate says anything: of up to three words "Why?", "any ideas?" and "[NAME]" do not; three
+    words need one that is no function word, two need two. Behind another sentence one is enough: "It tastes
+    of metal. Normal?"
     """
     own = without_masks(text[found.part.start : found.part.end])
-    if (
-        _FILLER.fullmatch(own)
-        or is_courtesy(own)
-        or is_not_asked(text[found.sentence.start : found.sentence.end])
-    ):
+    if is_courtesy(own) or is_not_asked(text[found.sentence.start : found.sentence.end]):
         return False
     content = [w for w in word_keys(own) if w not in FUNCTION_WORDS and w not in ("thank", "hi", "hello")]
     n_words = len(own.split())

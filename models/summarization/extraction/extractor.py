@@ -25,7 +25,6 @@ from models.summarization.extraction.inserted_names import (
     choose,
     distinct,
     insertables,
-    is_added,
     longest_name,
     repeats,
     with_allergy,
@@ -133,7 +132,7 @@ class Extractor:
         positions = choose(offered, inserted, self.thresholds.behind)
         names = distinct(longest_name(offered[i].focus, about.found) for i in positions)
         sure = bool(names) and inserted[positions[0]] >= self.thresholds.front
-        text, names = self._with_names(message, chosen, names, sure)
+        text, names = self._with_names(message, chosen.text, names, sure)
         sentence = chosen.sentence
         short = ShortQuestion(text, "extractive", round(score, 4), sentence.start, sentence.end)
         if not names:
@@ -142,16 +141,16 @@ class Extractor:
         return replace(short, focus=names[0].text, focus_start=span.start, focus_end=span.end)
 
     def _with_names(
-        self, message: Message, chosen: Candidate, names: Sequence[Focus], sure: bool
+        self, message: Message, question: str, names: Sequence[Focus], sure: bool
     ) -> tuple[str, list[Focus]]:
         """The question with the names that it lacks, and these: the first as its topic if it is `sure`, the
         others in brackets.
         """
-        text, topic = chosen.text, sure and not is_added(message.text, names[0], chosen.sentence)
-        if topic:
-            text = with_topic(text, with_allergy(message.text, names[0]))
-        others = [n for n in names[topic:] if not repeats(text, n, self.lexicons.drugs)]
-        return with_names(text, [with_allergy(message.text, n) for n in others]), [*names[:topic], *others]
+        if sure:
+            question = with_topic(question, with_allergy(message.text, names[0]))
+        others = [n for n in names[sure:] if not repeats(question, n, self.lexicons.drugs)]
+        shown = [with_allergy(message.text, n) for n in others]
+        return with_names(question, shown), [*names[:sure], *others]
 
 
 def choice(

@@ -89,12 +89,6 @@ _ALLERGIC = re.compile(
     r"\w+ing )[\w'\u2019-]+ )?\Z",
     re.IGNORECASE,
 )
-#: In front of what the writer adds behind the question: "I also take warfarin".
-_ALSO = re.compile(
-    r"\balso (?:(?:have|has|had|got|take|takes|taking|use|uses|using|on|am|is|been|being|was|prescribed|"
-    r"suffers?|suffering|from|diagnosed|with) ){1,4}(?:an? |the |my |some |mild |severe |bad ){0,2}\Z",
-    re.IGNORECASE,
-)
 _FRONT_REACH = 60
 
 
@@ -224,13 +218,6 @@ def with_allergy(text: str, focus: Focus) -> Focus:
 def allergic_to(text: str, start: int) -> re.Match[str] | None:
     """The words "allergic to" in front of a name that starts here; None where it has none."""
     return _ALLERGIC.search(text, max(0, start - _FRONT_REACH), start)
-
-
-def is_added(text: str, focus: Focus, question: Span) -> bool:
-    """Whether the writer only adds a name behind the question: "I also take warfarin"."""
-    start = focus.span.start
-    added = start >= question.end and _ALSO.search(text, max(0, start - _FRONT_REACH), start)
-    return bool(added)
 
 
 def with_names(shown: str, others: Sequence[Focus]) -> str:

@@ -15,7 +15,6 @@ from models.summarization.extraction.inserted_names import (
     choose,
     distinct,
     insertables,
-    is_added,
     repeats,
     with_allergy,
     with_names,
@@ -138,24 +137,3 @@ def test_what_the_writer_is_allergic_to_is_named_with_the_allergy(front: str, sh
     named = with_allergy(text, Focus(Span(len(front), len(front) + 4), "gout", {"drug"}))
     assert named.text == shown_as
     assert with_topic("Is it safe?", named) == f"{shown_as.capitalize()}: is it safe?"
-
-
-@pytest.mark.parametrize(
-    ("said", "added"),
-    [
-        ("I also have ", True),
-        ("She was also diagnosed with ", True),
-        ("I also take a ", True),
-        ("I have ", False),
-        ("Does it also help with ", False),
-        ("I also had surgery for ", False),
-    ],
-)
-def test_what_is_only_added_behind_a_question_is_not_its_topic(said: str, added: bool) -> None:
-    question = "What can I eat? "
-    start = len(question) + len(said)
-    name = Focus(Span(start, start + 4), "gout", {"term"})
-    assert is_added(f"{question}{said}gout.", name, Span(0, 15)) is added
-    assert not is_added(
-        f"{said}gout. {question}", Focus(Span(len(said), len(said) + 4), "gout"), Span(start, start + 15)
-    )
