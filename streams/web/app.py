@@ -18,14 +18,17 @@ from streams.reviews.log import ReviewLog
 from streams.settings import EMBEDDED, Settings
 from streams.web import access, errors, review, signal_pages, views
 from streams.web.access import ACCESS, Access
-from streams.web.corrections import Vocabulary
+from streams.web.corrections import Vocabulary, names_of_drugs
 from streams.web.live import Live
 from streams.web.signal_table import Signals
 from streams.web.site import HERE, SITE, Site, page_templates
 from streams.web.store_queries import StoreQueries
 
 #: The files that pages refer to. The types are stated, because those of `mimetypes` depend on the machine.
-STATIC = {"style.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
+STATIC = {
+    "style.css": "text/css", "page.js": "text/javascript", "review.js": "text/javascript",
+    "icon.svg": "image/svg+xml",
+}  # fmt: skip
 
 
 def application(settings: Settings, terms: list[Term]) -> web.Application:
@@ -38,7 +41,7 @@ def application(settings: Settings, terms: list[Term]) -> web.Application:
     has_broker = settings.broker != EMBEDDED
     app[SITE] = Site(
         settings, templates, StoreQueries(settings), Signals(settings),
-        Vocabulary({t.llt.lower(): t for t in terms}, DrugLexicon.load()),
+        Vocabulary({t.llt.lower(): t for t in terms}, DrugLexicon.load(), names_of_drugs()),
         Live(settings, templates.get_template("live_report.html").render) if has_broker else None,
         ReviewLog(settings) if has_broker else None,
         Leases(settings) if has_broker else None,

@@ -8,8 +8,9 @@ from typing import Any
 
 import orjson
 
-from models.drugs import DrugLexicon
+from models.drugs import BUNDLED, DrugLexicon
 from models.drugs.classes import class_named
+from models.tables import read_tsv
 from models.terminology import Term
 from streams.records import ReviewedEvent
 from streams.store.decisions import found_span
@@ -35,6 +36,13 @@ class Vocabulary:
     terms: dict[str, Term]
     """By the lowest-level term in small letters."""
     drugs: DrugLexicon
+    drug_names: Mapping[str, str]
+    """Nonproprietary name by each name of the lexicon in small letters."""
+
+
+def names_of_drugs() -> dict[str, str]:
+    """The `drug_names` of a vocabulary."""
+    return {row[0].lower(): row[1] for row in read_tsv(BUNDLED, ("name", "generic"))}
 
 
 def state_of(event: Mapping[str, Any]) -> ReviewedEvent:

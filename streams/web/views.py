@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from aiohttp import web
@@ -12,6 +14,9 @@ from streams.web import reports
 from streams.web.access import ACCESS, form_of, set_cookie
 from streams.web.queue import reviewed_since
 from streams.web.site import SITE, message, page
+
+#: Names that a field is completed to.
+SUGGESTED = 12
 
 
 async def overview(request: web.Request) -> web.Response:
@@ -79,12 +84,28 @@ async def sign_in(request: web.Request) -> web.Response:
 
 
 async def terms(request: web.Request) -> web.Response:
-    """Lowest-level terms with the words of the query in them, those that begin with it first, as JSON."""
-    wanted = request.query.get("q", "").strip().lower()[:100]
+    """Lowest-level terms, each with its preferred term."""
     known = request.app[SITE].vocabulary.terms
+    return _suggested(request, known, lambda key: (known[key].llt, known[key].pt))
+
+
+async def drugs(request: web.Request) -> web.Response:
+    """Nonproprietary names, each with the name of the lexicon by which it was found."""
+    known = request.app[SITE].vocabulary.drug_names
+    return _suggested(request, known, lambda key: (known[key], key))
+
+
+def _suggested(
+    request: web.Request, known: Iterable[str], shown: Callable[[str], tuple[str, str]]
+) -> web.Response:
+    """What has the words of the query in it, first what begins with them: each once, as JSON."""
+    wanted = request.query.get("q", "").strip().lower()[:100]
     keys = [key for key in known if wanted and wanted in key]
     keys.sort(key=lambda key: (not key.startswith(wanted), len(key), key))
-    return web.json_response([{"llt": known[key].llt, "pt": known[key].pt} for key in keys[:12]])
+    labels: dict[str, str] = {}
+    for key in itertools.takewhile(lambda _: len(labels) < SUGGESTED, keys):
+        labels.setdefault(*shown(key))
+    return web.json_response([{"value": value, "label": label} for value, label in labels.items()])
 
 
 ROUTES = [
@@ -93,6 +114,7 @@ ROUTES = [
     web.get("/report", report),
     web.get("/case", case),
     web.get("/terms", terms),
+    web.get("/drugs", drugs),
     web.get("/login", login),
     web.post("/login", sign_in),
 ]

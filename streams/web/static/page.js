@@ -19,12 +19,38 @@ if (live) {
     pause.setAttribute("aria-pressed", String(paused));
   });
 }
-// Shortcuts: data-key names the key of a button, a box or a field.
+// What this browser keeps for its user.
+const kept = (name) => {
+  try { return JSON.parse(localStorage.getItem(name)) ?? {}; } catch { return {}; }
+};
+const keep = (name, value) => {
+  try { localStorage.setItem(name, JSON.stringify(value)); } catch { /* the browser keeps nothing */ }
+};
+// Shortcuts: data-key names the key of a button, a box or a field. `?` lists them, and there they are changed.
+const keys = document.getElementById("keys");
+const KEPT_KEYS = `keys ${location.pathname}`;
+const named = (target) => target.closest("label, button");
+const shortcuts = [...document.querySelectorAll("[data-key]:not([data-key='?'])")]
+  .map((target) => ({ target, usual: target.dataset.key }));
+const setKeys = (mine) => shortcuts.forEach(({ target, usual }) => {
+  target.dataset.key = mine[usual] ?? usual;
+  target.setAttribute("aria-keyshortcuts", target.dataset.key);
+  named(target).querySelectorAll("kbd").forEach((mark) => { mark.textContent = target.dataset.key; });
+});
+setKeys(kept(KEPT_KEYS));
+// The letter that the key gives, also with Caps Lock; its place on a keyboard without Latin letters.
+const pressed = (event) => {
+  const key = event.key.toLowerCase();
+  const found = /^[a-z0-9?]$/.test(key) ? key : /^(?:Key|Digit|Numpad)(.)$/.exec(event.code)?.[1].toLowerCase();
+  return event.shiftKey && /[a-z]/.test(found) ? undefined : found;
+};
+const isTyping = (event) => event.target.matches("input:not([type=checkbox]), select, textarea");
+const isCommand = (event) => event.ctrlKey || event.metaKey || event.altKey;
 document.addEventListener("keydown", (event) => {
-  const typing = event.target.matches("input:not([type=checkbox]), select, textarea");
-  if (event.key === "Escape" && typing) event.target.blur();
-  if (typing || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
-  const target = document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
+  if (event.key === "Escape" && isTyping(event)) event.target.blur();
+  if (isTyping(event) || isCommand(event) || event.repeat || keys.open) return;
+  const key = pressed(event);
+  const target = key && document.querySelector(`[data-key="${key}"]`);
   if (!target) return;
   event.preventDefault();
   if (target.matches("input:not([type=checkbox])")) {
@@ -34,75 +60,61 @@ document.addEventListener("keydown", (event) => {
     target.click();
   }
 });
-// Enter in a field must not take the first button of the form, which accepts.
-document.querySelectorAll("#decision input").forEach((field) => {
-  field.addEventListener("keydown", (event) => {
-    if (event.key === "Enter") {
-      event.preventDefault();
-      event.target.blur();
-    }
-  });
+// A key that another action has is swapped with it.
+const changeKey = (changed, key) => {
+  const other = key && shortcuts.find(({ target }) => target.dataset.key === key);
+  const mine = kept(KEPT_KEYS);
+  if (other) mine[other.usual] = changed.target.dataset.key;
+  mine[changed.usual] = key;
+  keep(KEPT_KEYS, mine);
+  setKeys(mine);
+  listKeys();
+};
+const listKeys = () => keys.querySelectorAll("input").forEach((field, i) => {
+  field.value = shortcuts[i].target.dataset.key;
 });
-// Search over the terminology.
+const keyField = (shortcut) => {
+  const label = named(shortcut.target).cloneNode(true);
+  label.querySelectorAll("kbd, input, datalist").forEach((part) => part.remove());
+  const [row, field] = [document.createElement("label"), document.createElement("input")];
+  row.append(label.textContent.trim(), " ", field);
+  field.addEventListener("keydown", (event) => {
+    const key = ["Backspace", "Delete"].includes(event.key) ? "" : pressed(event);
+    if (key === undefined || key === "?" || isCommand(event)) return;
+    event.preventDefault();
+    changeKey(shortcut, key);
+  });
+  field.addEventListener("input", listKeys);
+  return row;
+};
+document.querySelector("[data-key='?']").addEventListener("click", () => {
+  keys.querySelector(".keys").replaceChildren(...shortcuts.map(keyField));
+  listKeys();
+  keys.showModal();
+});
+document.getElementById("usual-keys").addEventListener("click", () => {
+  keep(KEPT_KEYS, {});
+  setKeys({});
+  listKeys();
+});
+// A field is completed from the server; of one with several names, the last of them.
 document.querySelectorAll("[data-search]").forEach((field) => {
   let timer;
   field.addEventListener("input", () => {
     clearTimeout(timer);
     timer = setTimeout(async () => {
-      const answer = await fetch(`${field.dataset.search}?q=${encodeURIComponent(field.value)}`);
+      const end = "many" in field.dataset ? field.value.lastIndexOf(",") + 1 : 0;
+      const before = field.value.slice(0, end) + (end ? " " : "");
+      const wanted = encodeURIComponent(field.value.slice(end).trim());
+      const answer = await fetch(`${field.dataset.search}?q=${wanted}`);
       if (!answer.ok) return;
-      const options = (await answer.json()).map((term) => {
+      field.list.replaceChildren(...(await answer.json()).map(({ value, label }) => {
         const option = document.createElement("option");
-        option.value = term.llt;
-        option.textContent = term.pt;
+        option.value = before + value;
+        option.textContent = label;
         return option;
-      });
-      field.list.replaceChildren(...options);
+      }));
     }, 150);
   });
 });
-// The span of an event moves from word to word. Its numbers count code points, as Python does.
-document.querySelectorAll("[data-text]").forEach((box) => {
-  const text = Array.from(box.dataset.text);
-  const edges = { span_start: [], span_end: [] };
-  text.forEach((character, i) => {
-    const inside = /\S/u.test(character);
-    if (inside && !/\S/u.test(text[i - 1] ?? " ")) edges.span_start.push(i);
-    if (inside && !/\S/u.test(text[i + 1] ?? " ")) edges.span_end.push(i + 1);
-  });
-  const field = (name) => box.querySelector(`[name="${name}"]`);
-  const show = () => {
-    const [start, end] = ["span_start", "span_end"].map((name) => Number(field(name).value));
-    box.querySelector(".words").textContent = text.slice(start, end).join("");
-  };
-  box.querySelectorAll("[data-edge]").forEach((button) => {
-    button.addEventListener("click", () => {
-      const input = field(button.dataset.edge);
-      const [now, places] = [Number(input.value), edges[button.dataset.edge]];
-      const next = button.dataset.step === "1" ? places.find((p) => p > now) : places.findLast((p) => p < now);
-      if (next !== undefined) input.value = next;
-      show();
-    });
-  });
-  box.addEventListener("input", show);
-  show();
-});
-// The nearest terms fill the field of the term.
-const term = document.querySelector("[data-search]");
-const choices = document.querySelectorAll("[data-choose]");
-const showChosen = () => choices.forEach((button) => {
-  button.setAttribute("aria-pressed", String(button.dataset.choose === term.value.trim()));
-});
-choices.forEach((button) => button.addEventListener("click", () => {
-  term.value = button.dataset.choose;
-  showChosen();
-}));
-if (term) {
-  term.addEventListener("input", showChosen);
-  showChosen();
-}
 document.querySelectorAll(".needs-script").forEach((part) => { part.hidden = false; });
-// A long text is read from the event under review on; the page itself stays where it is.
-const reading = document.querySelector(".reading");
-const current = reading?.querySelector("mark.current");
-if (current) reading.scrollTop = current.offsetTop - (reading.clientHeight - current.offsetHeight) / 2;

@@ -159,6 +159,10 @@ async def test_axe_core_finds_nothing_on_any_page(brokered: Page) -> None:
                 await view.goto(base + path)
                 await view.evaluate(axe)
                 assert await view.evaluate(FINDINGS) == [], (scheme, path)
+            await view.keyboard.press("?")
+            assert await view.locator("dialog").is_visible()
+            assert await view.evaluate(FINDINGS) == [], scheme
+            await view.keyboard.press("Escape")
         await view.evaluate("document.documentElement.removeAttribute('lang')")
         assert await view.evaluate(FINDINGS) == ["html-has-lang: html"]  # so it does look
         assert [one for one in wrong if "404" not in one] == []
