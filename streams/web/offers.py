@@ -29,6 +29,8 @@ class Offer:
     where: Place
     report: dict[str, Any]
     event: dict[str, Any]
+    alike: int = 0
+    """Undecided events that may be accepted together with it, itself too."""
 
 
 async def next_event(site: Site, log: ReviewLog, order: str, user: User) -> tuple[int, Offer | None]:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+import orjson
 
 from streams.records import SECOND, Review
 from streams.reviews.log import Place, ReviewLog, place_of
 from streams.store.database import Database
 from streams.store.decisions import fingerprint, found_span
 from streams.store.tables import quoted
+from streams.web.corrections import FLAGS
 from streams.web.store_queries import rows
 
 #: Orders by name, as what SQL sorts by.
@@ -68,6 +71,20 @@ def reviewed_since(database: Database, log: ReviewLog) -> int:
     pending = {place_of(review) for review in later if review.reading != SECOND}
     stored = _stored_reviews(database, sorted(pending))
     return sum(is_decided(log, where) - (review is not None) for where, review in stored.items())
+
+
+def alike(database: Database, event: Mapping[str, Any]) -> int:
+    """How many undecided events of the store are like an event, itself too."""
+    return int(rows(database, f"SELECT count(*) AS n FROM events e WHERE {like(event)}")[0]["n"])
+
+
+def like(event: Mapping[str, Any]) -> str:
+    """Conditions on an event `e`: what a decision would say of both is the same."""
+    flags = " AND ".join(f"e.{name} = {bool(event[name])}" for name in (*FLAGS, "serious"))
+    code = "e.llt IS NULL" if event["llt"] is None else f"e.llt = {quoted(event['llt'])}"
+    drugs = quoted(orjson.dumps(event["drugs"]).decode())
+    words = quoted((event["mention"] or "").lower())
+    return f"e.review IS NULL AND lower(e.mention) = {words} AND {code} AND {flags} AND e.drugs = {drugs}"
 
 
 def is_decided(log: ReviewLog, where: Place) -> bool:

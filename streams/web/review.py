@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, cast
 from urllib.parse import urlencode
 
@@ -13,14 +14,15 @@ from aiohttp import web
 from streams.records import RESOLUTION, SECOND, Action, Reading, Review, ReviewedEvent
 from streams.reviews.agreement import agreement
 from streams.reviews.leases import Leases
-from streams.reviews.log import Place, ReviewLog, place_of
+from streams.reviews.log import Place, ReviewLog
 from streams.store.database import Database
 from streams.web import offers, reports
 from streams.web.access import form_of, user_of
 from streams.web.corrections import ACTIONS, FieldError, decided, shown_fields, state_of, typed_fields
 from streams.web.offers import Offer, count_waiting, next_event, offer_of, reading_due, shown_hash
-from streams.web.queue import ORDERS, READINGS, place
+from streams.web.queue import ORDERS, READINGS, alike, place
 from streams.web.site import SITE, Site, message, page
+from streams.web.today import day_of, is_standing, last_step
 
 REASON_LENGTH = 500
 #: Of the nearest terms, those that have a button.
@@ -44,28 +46,30 @@ async def queue(request: web.Request) -> web.Response:
     if site.log is None or site.leases is None or not user.may_review:
         why = "Reviews need a broker: set PV_BROKER." if site.log is None else "You may read, but not review."
         return message(request, 403, why)
-    order = _order(request.query.get("order", ""))
+    order = order_of(request.query.get("order", ""))
     await site.log.refresh()
     count, offer = await next_event(site, site.log, order, user)
     if offer is None:
         return _page(request, order, count)
     shown = shown_hash(site.log, offer.where, order, offer.event)
     offers.show_as_decided_on(offer, site.log, order)
+    if order in ORDERS and offer.event["mention"] and site.settings.web_texts:
+        offer = replace(offer, alike=await site.queries.run(partial(alike, event=offer.event)))
     return _page(request, order, count, offer, Draft(shown, shown_fields(offer.event)))
 
 
 async def decide(request: web.Request) -> web.Response:
     """Saves a decision on the event that the session has a lease of."""
     site, user, form = request.app[SITE], user_of(request), await form_of(request)
-    (log, leases), where = _topics(request), _place(form)
-    action, order = str(form.get("action", "")), _order(str(form.get("order", "")))
+    (log, leases), where = topics_of(request), place_in(form)
+    action, order = str(form.get("action", "")), order_of(str(form.get("order", "")))
     if action == "skip":
         await leases.skip(where, user.session)
         return _back(order)
     if not await leases.holds(where, user.session):
         return _conflict(request, order, "Another reviewer may have this event by now; load the queue again.")
     await log.refresh()
-    event = await site.queries.run(lambda database: _event(database, where))
+    event = await site.queries.run(lambda database: event_at(database, where))
     reading = reading_due(log, where, order, user.name)
     is_shown = event is not None and reading and form.get("shown") == shown_hash(log, where, order, event)
     if event is None or reading is None or not is_shown:
@@ -88,17 +92,14 @@ async def decide(request: web.Request) -> web.Response:
 
 
 async def undo(request: web.Request) -> web.Response:
-    """Takes back the reviewer's last decision that is still valid."""
-    (log, _), user, form = _topics(request), user_of(request), await form_of(request)
-    order = _order(str(form.get("order", "")))
+    """Takes back the reviewer's last decision that is still valid, or the last that were made together."""
+    (log, _), user, form = topics_of(request), user_of(request), await form_of(request)
+    order = order_of(str(form.get("order", "")))
     await log.refresh()
-    last = _last_of(log, user.name)
-    written = None
-    if last is not None and str(last.sequence) == form.get("sequence"):
-        made = replace(
-            last, action="undo", before=last.after, after=last.before, decided_at=datetime.now(UTC), reason=""
-        )
-        written = await log.append(made, lambda: _last_of(log, user.name) is last)
+    step, now, written = last_step(log, user.name), datetime.now(UTC), None
+    for last in step if step and str(step[0].sequence) == form.get("sequence") else []:
+        made = replace(last, action="undo", before=last.after, after=last.before, decided_at=now, reason="")
+        written = await log.append(made, partial(is_standing, log, last)) or written
     if written is None:
         return _conflict(request, order, "This decision is not your last one any more; load the queue again.")
     return _back(order)
@@ -108,7 +109,7 @@ async def _kept_form(
     request: web.Request, where: Place, form: Mapping[str, Any], error: FieldError
 ) -> web.Response:
     """The form again with all that was typed, and what is wrong at its field."""
-    site, (log, _), order = request.app[SITE], _topics(request), _order(str(form.get("order", "")))
+    site, (log, _), order = request.app[SITE], topics_of(request), order_of(str(form.get("order", "")))
     offer = await offer_of(site, where)
     if offer is None:
         return _conflict(request, order, CHANGED)
@@ -121,11 +122,12 @@ async def _kept_form(
 def _page(
     request: web.Request, order: str, count: int, offer: Offer | None = None, draft: Draft | None = None
 ) -> web.Response:
-    (log, _), status = _topics(request), 400 if draft and draft.error else 200
+    (log, _), status = topics_of(request), 400 if draft and draft.error else 200
+    name = user_of(request).name
     return page(
         request, "review.html", status, order=order, orders=[*ORDERS, *READINGS], waiting=count, offer=offer,
         draft=draft, readings=log.readings.get(offer.where) if offer and order in READINGS else None,
-        choices=CHOICES, last=_last_of(log, user_of(request).name),
+        choices=CHOICES, last=last_step(log, name), day=day_of(log, name, datetime.now(UTC)),
         agreement=agreement(log.readings.values()),
     )  # fmt: skip
 
@@ -150,50 +152,39 @@ def _decided(
     return cast(Action, action), before, decided(before, action, form, event, site.vocabulary)
 
 
-def _topics(request: web.Request) -> tuple[ReviewLog, Leases]:
+def topics_of(request: web.Request) -> tuple[ReviewLog, Leases]:
     log, leases = request.app[SITE].log, request.app[SITE].leases
     if log is None or leases is None:
         raise web.HTTPForbidden(text="reviews need a broker")
     return log, leases
 
 
-def _place(form: Mapping[str, Any]) -> Place:
+def place_in(form: Mapping[str, Any]) -> Place:
     try:
         return str(form["report"]), int(form["start"]), int(form["end"]), str(form["fingerprint"])
     except (KeyError, ValueError):
         raise web.HTTPBadRequest(text="no event is named") from None
 
 
-def _event(database: Database, where: Place) -> dict[str, Any] | None:
+def event_at(database: Database, where: Place) -> dict[str, Any] | None:
     """The event at a place, if the report still has the text that was reviewed."""
     events = reports.events_of(database, where[0])
     return next((reports.opened(event) for event in events if place(event) == where), None)
 
 
-def _last_of(log: ReviewLog, name: str) -> Review | None:
-    """The last decision of a reviewer that nothing has followed on the same event."""
-    seen: set[Place] = set()
-    for review in reversed(log.reviews):
-        where = place_of(review)
-        if review.reviewer == name and review.action != "undo" and where not in seen:
-            return review
-        seen.add(where)
-    return None
-
-
-def _order(given: str) -> str:
+def order_of(given: str) -> str:
     return given if given in {*ORDERS, *READINGS} else "uncertainty"
 
 
 def _conflict(request: web.Request, order: str, why: str) -> web.Response:
-    return message(request, 409, why, (_address(order), "Back to the queue"))
+    return message(request, 409, why, (address(order), "Back to the queue"))
 
 
 def _back(order: str) -> web.Response:
-    return web.Response(status=303, headers={"Location": _address(order)})
+    return web.Response(status=303, headers={"Location": address(order)})
 
 
-def _address(order: str) -> str:
+def address(order: str) -> str:
     return f"/review?{urlencode({'order': order})}"
 
 

@@ -29,7 +29,7 @@ const keep = (name, value) => {
 // Shortcuts: data-key names the key of a button, a box or a field. `?` lists them, and there they are changed.
 const keys = document.getElementById("keys");
 const KEPT_KEYS = `keys ${location.pathname}`;
-const named = (target) => target.closest("label, button");
+const named = (target) => target.closest("label, button, a");
 const shortcuts = [...document.querySelectorAll("[data-key]:not([data-key='?'])")]
   .map((target) => ({ target, usual: target.dataset.key }));
 const setKeys = (mine) => shortcuts.forEach(({ target, usual }) => {

@@ -118,3 +118,8 @@ if (term) {
 const reading = document.querySelector(".reading");
 const current = reading?.querySelector("mark.current");
 if (current) reading.scrollTop = current.offsetTop - (reading.clientHeight - current.offsetHeight) / 2;
+// How many events of the same words are ticked.
+const ticks = document.querySelectorAll("[name=event]");
+ticks.forEach((tick) => tick.addEventListener("change", () => {
+  document.querySelector(".ticked").textContent = [...ticks].filter((one) => one.checked).length;
+}));

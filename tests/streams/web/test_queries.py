@@ -25,9 +25,9 @@ VIEWS = {
     "/report?id=r3": 4,
     "/pair?drug=sertraline&term=Nausea": 5,
     "/signals": 1,
-    "/review?order=uncertainty": 8,
-    "/review?order=seriousness": 8,
-    "/review?order=random": 8,
+    "/review?order=uncertainty": 9,
+    "/review?order=seriousness": 9,
+    "/review?order=random": 9,
     "/terms?q=sick": 0,
 }
 
