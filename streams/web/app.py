@@ -16,7 +16,7 @@ from streams.monitoring.server import serve
 from streams.reviews.leases import Leases
 from streams.reviews.log import ReviewLog
 from streams.settings import EMBEDDED, Settings
-from streams.web import access, errors, review, same, signal_pages, views
+from streams.web import access, errors, figures, review, same, search, signal_pages, views
 from streams.web.access import ACCESS, Access
 from streams.web.corrections import Vocabulary, names_of_drugs
 from streams.web.live import Live
@@ -46,7 +46,8 @@ def application(settings: Settings, terms: list[Term]) -> web.Application:
         ReviewLog(settings) if has_broker else None,
         Leases(settings) if has_broker else None,
     )  # fmt: skip
-    app.add_routes([*views.ROUTES, *review.ROUTES, *same.ROUTES, *signal_pages.ROUTES, *static_files()])
+    pages = (views, review, same, search, figures, signal_pages)
+    app.add_routes([*(route for module in pages for route in module.ROUTES), *static_files()])
     app.on_response_prepare.append(access.add_headers)
     app.cleanup_ctx.append(_background_tasks)
     return app

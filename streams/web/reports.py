@@ -34,7 +34,7 @@ def latest(database: Database, *, texts: bool) -> Rows:
         "SELECT id FROM reports WHERE id IN (SELECT report_id FROM events) "
         f"ORDER BY reported_at DESC NULLS LAST, id LIMIT {LATEST}",
     )
-    return _with_events(database, [row["id"] for row in newest], texts=texts)
+    return with_events(database, [row["id"] for row in newest], texts=texts)
 
 
 def of_pair(
@@ -56,7 +56,7 @@ def of_pair(
         f"SELECT DISTINCT report_id, reported_at FROM pairs WHERE {same} "
         f"ORDER BY reported_at DESC NULLS LAST, report_id LIMIT {most or REPORTS_OF_PAIR}",
     )
-    return numbers, _with_events(database, [row["report_id"] for row in reported], texts=texts)
+    return numbers, with_events(database, [row["report_id"] for row in reported], texts=texts)
 
 
 def unique_reports(database: Database, drug: str, term: str) -> int:
@@ -74,7 +74,7 @@ def releases(database: Database) -> list[str]:
 
 def report_of(database: Database, id_: str, *, texts: bool) -> dict[str, Any] | None:
     """A report with its events, its decisions and the reports of its group; None where there is none."""
-    reports = _with_events(database, [id_], texts=texts)
+    reports = with_events(database, [id_], texts=texts)
     if not reports:
         return None
     report = reports[0]
@@ -129,7 +129,7 @@ def totals(database: Database) -> dict[str, Any]:
     return counts | events | {"rates": rates, "releases": releases}
 
 
-def _with_events(database: Database, ids: Sequence[str], *, texts: bool) -> Rows:
+def with_events(database: Database, ids: Sequence[str], *, texts: bool) -> Rows:
     """The reports of those ids that are not deleted, in that order."""
     if not ids:
         return []

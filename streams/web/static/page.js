@@ -117,4 +117,46 @@ document.querySelectorAll("[data-search]").forEach((field) => {
     }, 150);
   });
 });
+// Filters of the search that this browser keeps, by their names.
+const saved = document.getElementById("saved");
+const filterRow = ([name, query]) => {
+  const [row, link, remove] = ["li", "a", "button"].map((one) => document.createElement(one));
+  [link.textContent, link.href] = [name, `/search?${query}`];
+  [remove.textContent, remove.type] = [`Forget ${name}`, "button"];
+  remove.addEventListener("click", () => {
+    const { [name]: _, ...others } = kept("filters");
+    keep("filters", others);
+    listFilters();
+  });
+  row.append(link, " ", remove);
+  return row;
+};
+const listFilters = () =>
+  document.getElementById("filters").replaceChildren(...Object.entries(kept("filters")).map(filterRow));
+saved?.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const field = saved.querySelector("input");
+  keep("filters", { ...kept("filters"), [field.value.trim()]: saved.dataset.filter });
+  field.value = "";
+  listFilters();
+});
+if (saved) listFilters();
+// Each table can be saved as CSV, with an apostrophe before what a spreadsheet would read as a formula.
+const cellOf = ({ innerText }) => {
+  const text = innerText.replace(/\s+/g, " ").trim();
+  return `"${(/^[=+@\-\uff1d\uff0b\uff0d\uff20]/.test(text) && isNaN(text) ? "'" : "") + text.replaceAll('"', '""')}"`;
+};
+document.querySelectorAll(".wide > table").forEach((table) => {
+  const button = document.createElement("button");
+  [button.textContent, button.type] = ["Save as CSV", "button"];
+  button.addEventListener("click", () => {
+    const lines = [...table.rows].map((row) => [...row.cells].map(cellOf).join(",") + "\r\n");
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob(lines, { type: "text/csv" }));
+    link.download = "table.csv";
+    link.click();
+    URL.revokeObjectURL(link.href);
+  });
+  table.parentElement.after(button);
+});
 document.querySelectorAll(".needs-script").forEach((part) => { part.hidden = false; });

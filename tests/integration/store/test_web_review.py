@@ -86,6 +86,11 @@ TEXT = (
     "\U0001f600\U0001f600 I took sertraline,\r\nand felt sick. "
     "\U0001f92e Then I couldn't sleep\r\nat <b>all</b>"
 )
+#: From and to where the mouse goes, and the words that are the span then; half a word is the whole one.
+SELECTED = (
+    ("felt", "sick", "felt sick"), ("elt", "Then", "felt sick. \U0001f92e Then"),
+    ("Then", "ouldn", "Then I couldn't"), ("leep", "all", "sleep\r\nat <b>all"), ("I", "took", "I took"),
+)  # fmt: skip
 #: Where a word of the text is on the screen: the middle of its first or last letter.
 PLACE = """([word, isEnd]) => {
   const walker = document.createTreeWalker(document.querySelector(".reading .text"), NodeFilter.SHOW_TEXT);
@@ -134,12 +139,8 @@ async def test_a_span_is_selected_with_the_mouse_or_with_shift_and_arrows(writte
             assert await words.text_content() == TEXT[start:end]
             return TEXT[start:end]
 
-        # Behind the mark stands its code, which is no part of the text; half a word is the whole one.
-        for first, last, expected in (
-            ("felt", "sick", "felt sick"), ("elt", "Then", "felt sick. \U0001f92e Then"),
-            ("Then", "ouldn", "Then I couldn't"), ("leep", "all", "sleep\r\nat <b>all"),
-            ("I", "took", "I took"),
-        ):  # fmt: skip
+        # Behind the mark stands its code, which is no part of the text.
+        for first, last, expected in SELECTED:
             await drag(view, first, last)
             await words.filter(has_text=expected.replace("\r\n", " ")).wait_for()
             assert await chosen() == expected
@@ -152,7 +153,7 @@ async def test_a_span_is_selected_with_the_mouse_or_with_shift_and_arrows(writte
         ):  # fmt: skip
             for key in keys:
                 await view.keyboard.press(key)
-            assert await chosen() == expected
+            assert await chosen() == expected, keys
         # In a field arrows are its own, and what is selected elsewhere is no span.
         await view.keyboard.press("e")
         await view.keyboard.press("Shift+ArrowLeft")

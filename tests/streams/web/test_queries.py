@@ -29,6 +29,9 @@ VIEWS = {
     "/review?order=seriousness": 9,
     "/review?order=random": 9,
     "/terms?q=sick": 0,
+    "/drugs?q=prozac": 0,
+    "/search?term=nausea&text=sick": 5,
+    "/figures": 6,
 }
 
 

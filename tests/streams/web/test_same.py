@@ -25,7 +25,7 @@ from tests.streams.web.test_review import chain, follow, given, stored_rows
 from tests.streams.web.test_second import reviewers
 
 #: Undecided events of the words of r5, and those that differ from it in something; r2 to r5 are alike.
-OTHERS = {
+OTHERS: dict[str, dict[str, Any]] = {
     "capital": {"text": "FELT SICK on sertraline"}, "words": {"text": "was sick on sertraline"},
     "negated": {"negated": True}, "possible": {"hypothetical": True}, "other": {"other_experiencer": True},
     "code": {"pt": "Insomnia"}, "nil": {"pt": None}, "drug": {"drug": "lithium"},
@@ -35,7 +35,7 @@ OTHERS = {
 def others(path: Path) -> None:
     made = []
     for i, (id_, changes) in enumerate(OTHERS.items()):
-        flags: dict[str, Any] = dict(changes)
+        flags = dict(changes)
         text = flags.pop("text", "felt sick on sertraline")
         made.append(
             report(

@@ -1,0 +1,179 @@
+"""Search over the reports by their texts and events; the address is the filter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+import orjson
+from aiohttp import web
+
+from streams.store.csv_line import csv_line, no_formula
+from streams.store.database import Database
+from streams.store.tables import quoted
+from streams.web.reports import FLAG_NAMES, with_events
+from streams.web.site import SITE, page
+from streams.web.store_queries import Rows, rows
+
+SHOWN = 25
+#: Events in a file.
+MOST = 10_000
+STATES = {"undecided": "undecided", "accept": "accepted", "reject": "rejected", "correct": "corrected"}
+FLAGS = FLAG_NAMES | {"nil": "without a code"}
+COLUMNS = (
+    "report_id",
+    "source",
+    "reported_at",
+    "words",
+    "llt",
+    "pt",
+    "soc",
+    "drugs",
+    *FLAGS,
+    "score",
+    "review",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What a report must have; an empty text is no condition. One event must have all that is said of one."""
+
+    text: str = ""
+    drug: str = ""
+    term: str = ""
+    since: str = ""
+    until: str = ""
+    source: str = ""
+    flag: str = ""
+    state: str = ""
+
+    @classmethod
+    def of(cls, query: Mapping[str, str], *, texts: bool) -> Filter:
+        """From the query string of a URL; a value that cannot be is no condition. Where texts are switched
+        off nothing is searched in them, which would tell what they have.
+        """
+        given = {name: query.get(name, "").strip()[:200] for name in cls.__slots__}
+        for name in ("since", "until"):
+            given[name] = _day(given[name])
+        given["flag"] = given["flag"] if given["flag"] in FLAGS else ""
+        given["state"] = given["state"] if given["state"] in STATES else ""
+        return cls(**given | ({} if texts else {"text": ""}))
+
+    @property
+    def query(self) -> str:
+        """The conditions as the query string of a URL."""
+        return urlencode({name: getattr(self, name) for name in self.__slots__ if getattr(self, name)})
+
+    def of_report(self) -> str:
+        """The conditions on a report `r`."""
+        found = ["NOT r.deleted"]
+        if self.text:
+            found.append(_has("r.text", self.text))
+        if self.source:
+            found.append(f"r.source = {quoted(self.source)}")
+        if self.since:
+            found.append(f"r.reported_at >= '{self.since}'")
+        if self.until:
+            found.append(f"r.reported_at < '{date.fromisoformat(self.until) + timedelta(days=1)}'")
+        return " AND ".join(found)
+
+    def of_event(self) -> str:
+        """The conditions on an event `e`; empty where there are none."""
+        found = []
+        if self.drug:
+            found.append(_has("e.drugs", orjson.dumps(self.drug).decode()[1:-1]))
+        if self.term:
+            found.append(f"({' OR '.join(_has(f'e.{name}', self.term) for name in ('pt', 'llt', 'soc'))})")
+        if self.flag:
+            found.append(f"e.{self.flag}")
+        if self.state:
+            found.append(
+                "e.review IS NULL" if self.state == "undecided" else f"e.review = {quoted(self.state)}"
+            )
+        return " AND ".join(found)
+
+
+async def search(request: web.Request) -> web.Response:
+    """The latest reports that pass the filter, or all of their events that do as a file."""
+    site = request.app[SITE]
+    texts = site.settings.web_texts
+    wanted = Filter.of(request.query, texts=texts)
+    if request.query.get("format") == "csv":
+        found = await site.queries.run(lambda database: _events(database, wanted))
+        return web.Response(
+            text="".join(_lines(found, texts=texts)), content_type="text/csv", charset="utf-8",
+            headers={"Content-Disposition": 'attachment; filename="reports.csv"'},
+        )  # fmt: skip
+    start = _number(request.query.get("start", ""))
+
+    def query(database: Database) -> tuple[int, Rows, list[str]]:
+        count, ids = _reports(database, wanted, start)
+        sources = rows(database, "SELECT DISTINCT source FROM reports WHERE NOT deleted ORDER BY source")
+        listed = [row["source"] for row in sources if row["source"]]
+        return count, with_events(database, ids, texts=texts), listed
+
+    count, found, sources = await site.queries.run(query)
+    return page(
+        request, "search.html", wanted=wanted, count=count, reports=found, start=start,
+        sources={source: source for source in sources}, shown=SHOWN, most=MOST, flags=FLAGS, states=STATES,
+    )  # fmt: skip
+
+
+def _reports(database: Database, wanted: Filter, start: int) -> tuple[int, list[str]]:
+    """How many reports pass, and the ids of those that are shown."""
+    where = wanted.of_report()
+    if events := wanted.of_event():
+        where += f" AND r.id IN (SELECT e.report_id FROM events e WHERE {events})"
+    (count,) = rows(database, f"SELECT count(*) AS n FROM reports r WHERE {where}")
+    listed = rows(
+        database,
+        f"SELECT r.id AS id FROM reports r WHERE {where} "
+        f"ORDER BY r.reported_at DESC NULLS LAST, r.id LIMIT {SHOWN} OFFSET {start}",
+    )
+    return int(count["n"]), [row["id"] for row in listed]
+
+
+def _events(database: Database, wanted: Filter) -> Iterable[Mapping[str, Any]]:
+    where = f"{wanted.of_report()} AND {wanted.of_event() or '1 = 1'}"
+    names = ", ".join(f"e.{name}" for name in COLUMNS if name not in {"source", "reported_at", "words"})
+    return rows(
+        database,
+        f"SELECT {names}, e.mention AS words, r.source AS source, r.reported_at AS reported_at "
+        f"FROM reports r JOIN events e ON e.report_id = r.id WHERE {where} "
+        f"ORDER BY r.reported_at DESC NULLS LAST, r.id, e.position LIMIT {MOST}",
+    )
+
+
+def _lines(events: Iterable[Mapping[str, Any]], *, texts: bool) -> Iterator[str]:
+    yield csv_line(COLUMNS)
+    for event in events:
+        shown = dict(event) | {"drugs": "; ".join(orjson.loads(event["drugs"] or "[]"))}
+        if not texts:
+            shown["words"] = None
+        cells = (shown[name] for name in COLUMNS)
+        yield csv_line(no_formula(cell) if isinstance(cell, str) else cell for cell in cells)
+
+
+def _has(column: str, text: str) -> str:
+    """A condition that holds where the text is in a column, in capital or small letters."""
+    return f"position({quoted(text.lower())} IN lower({column})) > 0"
+
+
+def _day(text: str) -> str:
+    """The day in ISO 8601; empty where it is none, or the last one of the calendar."""
+    with suppress(ValueError, OverflowError):
+        day = date.fromisoformat(text)
+        return str(day) if day + timedelta(days=1) else ""
+    return ""
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < len(str(1 << 31)) else 0
+
+
+ROUTES = [web.get("/search", search)]
