@@ -34,7 +34,7 @@ async def look(request: web.Request) -> web.Response:
         raise web.HTTPForbidden(text="you may not review, or see no texts")
     await log.refresh()
     one = await site.queries.run(lambda database: review.event_at(database, where))
-    found = await site.queries.run(lambda database: _found(database, one)) if one else []
+    found = await site.queries.run(lambda database: found_alike(database, one)) if one else []
     due = [event for event in found if not is_decided(log, place(event))]
     for event in due:
         shown = (*place(event), shown_hash(log, place(event), order, event))
@@ -89,7 +89,7 @@ def _chosen(form: Mapping[str, Any]) -> list[tuple[Place, str]]:
         raise web.HTTPBadRequest(text="no events are named") from None
 
 
-def _found(database: Database, one: Mapping[str, Any]) -> list[dict[str, Any]]:
+def found_alike(database: Database, one: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The events like one, each with what stands before and behind its words."""
     found = rows(
         database,

@@ -104,7 +104,7 @@ async def search(request: web.Request) -> web.Response:
     texts = site.settings.web_texts
     wanted = Filter.of(request.query, texts=texts)
     if request.query.get("format") == "csv":
-        found = await site.queries.run(lambda database: _events(database, wanted))
+        found = await site.queries.run(lambda database: events_of(database, wanted))
         return web.Response(
             text="".join(_lines(found, texts=texts)), content_type="text/csv", charset="utf-8",
             headers={"Content-Disposition": 'attachment; filename="reports.csv"'},
@@ -112,10 +112,10 @@ async def search(request: web.Request) -> web.Response:
     start = _number(request.query.get("start", ""))
 
     def query(database: Database) -> tuple[int, Rows, list[str]]:
-        count, ids = _reports(database, wanted, start)
+        count, ids = listed(database, wanted, start)
         sources = rows(database, "SELECT DISTINCT source FROM reports WHERE NOT deleted ORDER BY source")
-        listed = [row["source"] for row in sources if row["source"]]
-        return count, with_events(database, ids, texts=texts), listed
+        named = [row["source"] for row in sources if row["source"]]
+        return count, with_events(database, ids, texts=texts), named
 
     count, found, sources = await site.queries.run(query)
     return page(
@@ -124,21 +124,22 @@ async def search(request: web.Request) -> web.Response:
     )  # fmt: skip
 
 
-def _reports(database: Database, wanted: Filter, start: int) -> tuple[int, list[str]]:
+def listed(database: Database, wanted: Filter, start: int) -> tuple[int, list[str]]:
     """How many reports pass, and the ids of those that are shown."""
     where = wanted.of_report()
     if events := wanted.of_event():
         where += f" AND r.id IN (SELECT e.report_id FROM events e WHERE {events})"
     (count,) = rows(database, f"SELECT count(*) AS n FROM reports r WHERE {where}")
-    listed = rows(
+    found = rows(
         database,
         f"SELECT r.id AS id FROM reports r WHERE {where} "
         f"ORDER BY r.reported_at DESC NULLS LAST, r.id LIMIT {SHOWN} OFFSET {start}",
     )
-    return int(count["n"]), [row["id"] for row in listed]
+    return int(count["n"]), [row["id"] for row in found]
 
 
-def _events(database: Database, wanted: Filter) -> Iterable[Mapping[str, Any]]:
+def events_of(database: Database, wanted: Filter) -> Rows:
+    """The events of those reports that pass, by COLUMNS."""
     where = f"{wanted.of_report()} AND {wanted.of_event() or '1 = 1'}"
     names = ", ".join(f"e.{name}" for name in COLUMNS if name not in {"source", "reported_at", "words"})
     return rows(

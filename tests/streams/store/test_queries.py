@@ -24,8 +24,8 @@ from streams.store.export import export
 from streams.store.follow import Follower
 from streams.store.opening import open_database
 from streams.store.tables import REPORTS
-from streams.web import reports
-from streams.web.queue import ORDERS, present, reviewed_since, waiting
+from streams.web import figures, reports, same, search
+from streams.web.queue import ORDERS, alike, present, reviewed_since, waiting
 from tests.streams.store.conftest import Open
 from tests.streams.store.messages import FOUND, NOON, deletion, event, message, report
 
@@ -102,10 +102,36 @@ def answers(database: Database) -> dict[str, Any]:
         "revisions": database.revisions(REPORTS, [*HOSTILE, "new"]),
     }
     found |= {order: waiting(database, order) for order in ORDERS}
+    found |= searched(database)
     found["present"] = present(database, [*found["random"][1], ("nobody", 0, 4, "f1")])
     assert reviewed_since(database, more_decisions()) == 1
     found |= {f"one {id_}": reports.report_of(database, id_, texts=True) for id_ in (*HOSTILE, "r24", "new")}
     return found
+
+
+FILTERS = (
+    search.Filter(), search.Filter(text="TEXT 1 OF A\\"), search.Filter(drug="lith", term="nausea"),
+    search.Filter(flag="serious", state="undecided"), search.Filter(state="correct"),
+    search.Filter(source="it's"), search.Filter(since="2026-01-20", until="2026-02-02"),
+    search.Filter(drug="\\"), search.Filter(flag="nil"),
+)  # fmt: skip
+
+
+def searched(database: Database) -> dict[str, Any]:
+    """What the search and the figures say, and the events that are accepted together."""
+    found: dict[str, Any] = {}
+    for wanted in FILTERS:
+        events = sorted(search.events_of(database, wanted), key=str)
+        found[f"search {wanted}"] = search.listed(database, wanted, 0), events
+    one = next(e for e in reports.report_of(database, "r30", texts=True)["events"])  # type: ignore[index]
+    end = NOON.date()
+    return found | {
+        "alike": (alike(database, one), same.found_alike(database, one)),
+        "days": [figures.by_day(database, drug, end) for drug in ("", "lithium")],
+        "releases": figures.releases(database, end - timedelta(days=50)),
+        "terms": [figures.terms(database, drug, end) for drug in ("", "sertraline")],
+        "heat": figures.heat(database),
+    }
 
 
 @pytest.fixture
@@ -135,6 +161,9 @@ def test_hostile_ids_are_found_and_decisions_are_in_the_tables(expected: dict[st
     assert (moved["drugs"], moved["span_start"], moved["span_end"]) == (["aspirin"], 1, 3)
     (new,) = expected["one new"]["events"]
     assert new["review"] == "correct"
+    counts = [expected[f"search {wanted}"][0][0] for wanted in FILTERS]
+    assert counts[0] == 49 and all(counts[1:5]) and counts[5:] == [0, 13, 0, 0], counts
+    assert expected["alike"][0] == len(expected["alike"][1]) > 5 and expected["heat"][0]
     assert len(expected["weeks"][0]) > 5 and expected["since"] and len(expected["gold"]) == 4
 
 
