@@ -96,7 +96,7 @@ def test_a_serious_term_needs_letters_of_the_mention_or_a_high_cosine(mini: Enco
 
 def test_a_phrase_that_does_not_count_is_no_feature(mini: Encoder) -> None:
     model = model_of(mini, MARGIN)
-    ((found, pt),) = model.nil_inputs([query("rash")], model.embed([query("rash")])[0])
+    ((found, pt),) = model.nil_inputs([query("rash")], model.embed([query("rash")]))
     assert pt == "Rash"
     cosines = (mini.embed(["rash"]) @ mini.embed([t.llt for t in TERMS]).T)[0]
     assert found[1] == pytest.approx(float(cosines[2] - cosines[:2].max()), abs=1e-4)
@@ -112,5 +112,5 @@ def test_a_model_without_a_term_lacks_its_names_and_phrases(mini: Encoder) -> No
     asked = [query("counted sheep"), query("no sleep")]
     assert [c.candidates[0].phrase for c in kept.predict(asked)] == ["counted sheep", None]
     whole = model_of(mini, MARGIN)
-    assert torch.allclose(torch.from_numpy(whole.embed(asked)[0]), torch.from_numpy(kept.embed(asked)[0]))
+    assert torch.allclose(torch.from_numpy(whole.embed(asked)), torch.from_numpy(kept.embed(asked)))
     assert kept.predict(asked)[1].candidates[0].score == whole.predict(asked)[1].candidates[0].score

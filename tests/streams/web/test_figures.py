@@ -56,9 +56,9 @@ def database(full: Page) -> Database:
 def test_each_day_has_its_reports_alarms_and_drift(database: Database) -> None:
     days = by_day(database, "", END)
     assert [days[0].day, days[-1].day, len(days)] == [END - timedelta(days=DAYS - 1), END, DAYS]
-    assert days[-1] == Day(
-        END, reports=4, alarms=3, score=pytest.approx((0.5 + 0.8 + 0.9 + 0.9) / 4), nil=1 / 4
-    )
+    score = days[-1].score
+    assert score == pytest.approx((0.5 + 0.8 + 0.9 + 0.9) / 4)
+    assert days[-1] == Day(END, reports=4, alarms=3, score=score, nil=1 / 4)
     assert days[-1].rate == 3 / 4 and days[0] == Day(days[0].day) and days[0].rate is None
     assert sum(day.reports for day in days) == 42
     of_drug = by_day(database, "lithium' OR 1=1", END)
