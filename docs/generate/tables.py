@@ -39,7 +39,7 @@ ROOT = Path(__file__).parents[2]
 SHOWN = (
     "evaluation_ner",
     "evaluation_normalization_end_to_end",
-    "evaluation_posts",
+    "evaluation_posts_psytar",
     "re_corpus_f1",
     "evaluation_acronym",
     "evaluation_summarization",
