@@ -17,7 +17,7 @@ from streams.stage import Stage
 
 RECORDS = {"posts": 64, "sentences": 64, "questions": 26}
 #: Of a batch of the bundled samples: most pieces of a record, and most forward passes. In 16 bits the tagger
-#: needs a third pass, over sentences whose tags are nearly tied; a coder reads single words in their sentences.
+#: needs a third pass, over sentences whose tags are nearly tied; the coder has a second, over sentences.
 MOST = {
     ("posts", "ner"): (32, 3),
     ("posts", "normalization"): (10, 2),
