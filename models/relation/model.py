@@ -28,7 +28,7 @@ from models.ner.decoding import spans_of, tags_of
 from models.ner.mention_rules import end_of
 from models.relation.named_effects import named
 from models.relation.pairs import LABELS, SentenceMention, pairs_of
-from models.relation.reading import Sentence, apart, is_event, split
+from models.relation.reading import Sentence, apart, end_of_number, is_event, split
 from models.relation.spaces import EmbeddingSpaces, EncodedSentence
 from models.relation.supplement import DecidedPairs
 from models.relation.support_set import Floats, NamedPair, Numbers, SupportSet, decode_tags, votes
@@ -208,10 +208,10 @@ class RelationModel:
                 )
             )
             counted = self.support.related[own_rows] & (own_cosines >= self.voting.least_cosine)
-            if decision is not None:
-                results.append((float(bool(decision.related)), (decision, *neighbours)))
-            else:
+            if decision is None:
                 results.append((float(counted.mean()), neighbours))
+            else:
+                results.append((float(bool(decision.related)), (decision, *neighbours)))
         return results
 
     def _neighbour(self, row: int, cosine: float, *, is_quoted: bool) -> Neighbour:
@@ -265,7 +265,7 @@ class RelationModel:
                 continue
             if label == ADE and _AS_CAUSE.match(text, spans[after - 1].end - 1):
                 continue
-            start, end = spans[first].start, _end_of_number(text, spans[after - 1].end)
+            start, end = spans[first].start, end_of_number(text, spans[after - 1].end)
             if label == DRUG:
                 start = min(start, spans[classes.get(after - 1, first)].start)
             surface, name = text[start:end], " ".join(sentence.read[first:after])
@@ -330,15 +330,6 @@ _ANY_DRUG = "methotrexate"
 #: From the last character of a name on. Of 578 such names in training sentences of the ADE corpus 577 are
 #: drugs.
 _AS_CAUSE = re.compile(r".?\s?-\s?(?:induced|associated|related)\b")
-
-#: The rest of a number, whose digits are words of their own.
-_REST = re.compile(r"(?<=\d)(?:,\d{3}(?!\d)|\.\d)[\d,]*(?<=\d)|(?<=\d\.)\d+")
-
-
-def _end_of_number(text: str, end: int) -> int:
-    """Where the number ends in which a mention ends: "CK 18" of "CK 18,400" would be another value."""
-    rest = _REST.match(text, end)
-    return rest.end() if rest else end
 
 
 def _last_word(spans: Sequence[Span], end: int) -> int:

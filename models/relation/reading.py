@@ -4,6 +4,7 @@ form, so that "SJS on lamotrigine" is read like the names that the corpora and t
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -17,6 +18,8 @@ from models.types import ADE, Expansion, Span
 
 #: The system organ class of what is done to a patient ("liver transplantation").
 _PROCEDURES = "Surgical and medical procedures"
+#: The rest of a number, whose digits are words of their own.
+_REST = re.compile(r"(?<=\d)(?:,\d{3}(?!\d)|\.\d)[\d,]*(?<=\d)|(?<=\d\.)\d+")
 
 
 class Sentence(NamedTuple):
@@ -66,6 +69,12 @@ def apart(mentions: Sequence[SentenceMention]) -> list[SentenceMention]:
         elif own.mention.label == ADE != kept[-1].mention.label:
             kept[-1] = own
     return kept
+
+
+def end_of_number(text: str, end: int) -> int:
+    """Where the number ends in which a mention ends: "CK 18" of "CK 18,400" would be another value."""
+    rest = _REST.match(text, end)
+    return rest.end() if rest else end
 
 
 def _read(text: str, spans: list[Span], expansions: Sequence[Expansion]) -> tuple[list[Span], list[str]]:
