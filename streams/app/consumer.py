@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from typing import Any, cast
 
+from aiokafka import TopicPartition
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer, Producer
 
 from streams.app.record_queue import RecordQueue
@@ -40,6 +41,16 @@ class _CommittedConsumerThread(AIOKafkaConsumerThread):
         coordinator._coordination_task.add_done_callback(self._coordination_ended)
         self._push = coordinator._push_error_to_user
         coordinator._push_error_to_user = self._membership_failed
+
+    def verify_event_path(self, now: float, tp: Any) -> None:
+        """Faust looks at times whether a partition moves on, and logs it. A partition without a position,
+        around a rebalance, is passed over: Faust asks aiokafka for that, which raises and ends the worker.
+        """
+        subscription = self._ensure_consumer()._subscription.subscription
+        assignment = subscription.assignment if subscription is not None else None
+        state = assignment.state_value(TopicPartition(*tp)) if assignment is not None else None
+        if state is not None and state.has_valid_position:
+            super().verify_event_path(now, tp)
 
     async def on_thread_stop(self) -> None:
         # Otherwise the thread would end without saying so, and the stop of the app would wait for it.

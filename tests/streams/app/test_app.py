@@ -2,15 +2,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from time import monotonic
 from typing import Any
 
 import pytest
-from faust.types import ConsumerMessage
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from faust.types import TP, ConsumerMessage
 
 from streams.agents import ner
 from streams.app.consumer import CommittedConsumer, _CommittedConsumerThread
 from streams.app.ports import FIRST_BATCH, FaustPorts, _Place
 from streams.app.stage_app import _App, options
+from streams.broker.consumer import whole_stop
 from streams.broker.embedded import EmbeddedBroker
 from streams.cli.ingest import Sender
 from streams.inference_threads import InferenceWorkers
@@ -114,6 +117,29 @@ async def test_a_worker_drains_whose_fetch_pauses_after_an_error(caplog: pytest.
             await until(lambda: bool(consumer.flow_active))
             await until(pause_fetches(consumer._thread._consumer).is_set, 60)
     assert "were not drained" not in caplog.text
+
+
+@pytest.mark.parametrize("assigned", [[], [1], [0]])
+async def test_a_partition_without_a_position_does_not_end_the_worker(
+    assigned: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Around a rebalance aiokafka has none, or none of the partition, and Faust asks for it at times."""
+    with EmbeddedBroker() as broker:
+        worker = Worker((STAGE,), Settings(broker=f"kafka://{broker.bootstrap}", http_port=0))
+        worker.handles["ner"] = Handle(loaded(FakeTagger()))
+        other = AIOKafkaConsumer(bootstrap_servers=broker.bootstrap)
+        await other.start()
+        await asyncio.sleep(0)
+        async with worker.running():
+            consumer: Any = worker._apps[0].app._consumer
+            await until(lambda: bool(consumer.flow_active))
+            with monkeypatch.context() as around:
+                around.setattr(consumer._thread, "_ensure_consumer", lambda: other)
+                around.setattr(consumer._thread, "_verify_aiokafka_event_path", lambda now, tp: False)
+                if assigned:
+                    other.assign([TopicPartition("posts", n) for n in assigned])
+                consumer.verify_event_path(monotonic(), TP("posts", 0))
+        await whole_stop(other, other.stop())
 
 
 def test_a_worker_without_partitions_never_leaves_its_group_for_that() -> None:
