@@ -43,8 +43,11 @@ def test_a_release_of_tables_is_served_without_a_model_library() -> None:
 SERVED = """
 import sys
 from models.loading import load
+from models.encoder import mpnet
 from models.releases.store import BUNDLED, open_release
 folders = [path for path in BUNDLED.glob("*/*") if (path / "manifest.json").is_file()]
+if not mpnet.is_installed():  # the base of the judge is an extra
+    folders = [path for path in folders if path.parent.name != "judge"]
 loaded = [load(open_release(path)) for path in folders]  # runs each on its canary inputs
 others = {"transformers", "huggingface_hub", "peft", "sklearn", "pandas"}
 print(len(loaded), sorted(others & set(sys.modules)))
@@ -58,8 +61,9 @@ print(sorted(others & set(sys.modules)))
 @pytest.mark.slow
 def test_releases_are_served_and_training_programs_imported_without_transformers() -> None:
     answer = subprocess.run(
-        [sys.executable, "-c", SERVED], capture_output=True, text=True, check=True, cwd=ROOT
+        [sys.executable, "-c", SERVED], capture_output=True, text=True, check=False, cwd=ROOT
     )
+    assert answer.returncode == 0, answer.stderr
     served, trained = answer.stdout.splitlines()
     loaded, others = served.split(maxsplit=1)
     assert int(loaded) >= 5
