@@ -45,10 +45,7 @@ class RowReader:
     """
 
     def __init__(
-        self,
-        name: str,
-        parse: Callable[[dict[str, Any]], Report] = report_of,
-        day_first: bool | None = None,
+        self, name: str, parse: Callable[[dict[str, Any]], Report] = report_of, day_first: bool | None = None
     ) -> None:
         stem = name.lstrip(".").split(".")[0]
         self._stem = "".join(c if c.isprintable() else "_" for c in stem).strip()[:_NAME] or "file"

@@ -84,11 +84,7 @@ class _Response10(Response):  # type: ignore[misc]
         (
             "brokers",
             CompactArray(
-                ("node_id", Int32),
-                ("host", _TEXT),
-                ("port", Int32),
-                ("rack", _TEXT),
-                ("tags", TaggedFields),
+                ("node_id", Int32), ("host", _TEXT), ("port", Int32), ("rack", _TEXT), ("tags", TaggedFields)
             ),
         ),
         ("cluster_id", _TEXT),

@@ -58,8 +58,7 @@ EVERY = Annotated[
     float, typer.Option(min=1, max=MOST_SECONDS, help="rss: seconds between two requests for a feed")
 ]
 PATH = Annotated[
-    Path | None,
-    typer.Option(exists=True, dir_okay=False, help="ndjson: a file; by default standard input"),
+    Path | None, typer.Option(exists=True, dir_okay=False, help="ndjson: a file; by default standard input")
 ]
 FIELD = Annotated[
     list[str] | None,

@@ -52,10 +52,7 @@ def dead_letter(record: Inbound, stage: str, fault: Fault, release: str) -> Lett
     room = MAX_LETTER_BYTES - len(key or b"") - _size(headers)
     if len(value) <= room:
         return Letter(key, record.value, headers)
-    cut = [
-        (TRUNCATED, str(len(value)).encode()),
-        (DIGEST, hashlib.sha256(value).hexdigest().encode()),
-    ]
+    cut = [(TRUNCATED, str(len(value)).encode()), (DIGEST, hashlib.sha256(value).hexdigest().encode())]
     if room < 0:
         headers = [h for h in headers if h[0].startswith("pv-")]
         room = MAX_LETTER_BYTES - len(key or b"") - _size(headers)

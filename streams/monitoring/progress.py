@@ -26,10 +26,7 @@ class Progress:
     """The event loop and the inference threads write it; any thread may read it."""
 
     def __init__(
-        self,
-        stage: str,
-        clock: Callable[[], float] = time.monotonic,
-        in_flight: InFlight | None = None,
+        self, stage: str, clock: Callable[[], float] = time.monotonic, in_flight: InFlight | None = None
     ) -> None:
         self.stage = stage
         self.in_flight = in_flight or InFlight(None)

@@ -46,10 +46,7 @@ def is_passing(error: Exception) -> bool:
 
 
 async def send(
-    settings: Settings,
-    key: str,
-    announcement: Announcement,
-    signer: Ed25519PrivateKey | None = None,
+    settings: Settings, key: str, announcement: Announcement, signer: Ed25519PrivateKey | None = None
 ) -> None:
     """Writes the announcement of a key, signed if there is a signer, and waits for the broker's
     confirmation.

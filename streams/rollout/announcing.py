@@ -71,12 +71,7 @@ async def live_version(task: str, settings: Settings) -> str | None:
 
 
 async def announce(
-    path: Path,
-    settings: Settings,
-    compare: Compare | None,
-    *,
-    force: bool,
-    signing_key: Path | None = None,
+    path: Path, settings: Settings, compare: Compare | None, *, force: bool, signing_key: Path | None = None
 ) -> Announcement:
     """Verifies a release, compares it with the live one, copies it to the store and announces it.
 

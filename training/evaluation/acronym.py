@@ -270,9 +270,7 @@ MEASURES = (
         _shared_task_f1,
     ),
     type(ACCURACY)(
-        "authors_f1",
-        "2 accuracy / (1 + accuracy), what the published m-network code calls F1",
-        _authors_f1,
+        "authors_f1", "2 accuracy / (1 + accuracy), what the published m-network code calls F1", _authors_f1
     ),
 )
 AT_COVERAGE = tuple(

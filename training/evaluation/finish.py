@@ -15,8 +15,7 @@ from models.releases.manifest import Release, Score
 from training.evaluation.evaluate import PRIMARY
 
 OFFERED = Annotated[
-    bool,
-    typer.Option("--announce", help="announce the release on PV_BROKER too, if it passes the gate"),
+    bool, typer.Option("--announce", help="announce the release on PV_BROKER too, if it passes the gate")
 ]
 
 

@@ -87,10 +87,7 @@ class IdiomTrainee(Trainee):
         # A token may occur in one sentence alone: its embedding must learn faster than the shared weights.
         tokens = [m.rows for m in self.encoder.model.modules() if isinstance(m, ExtendedEmbedding)]
         shared = [p for p in self.parameters() if all(p is not rows for rows in tokens)]
-        return [
-            {"params": shared},
-            {"params": tokens, "lr": TOKEN_LR, "weight_decay": 0.0},
-        ]
+        return [{"params": shared}, {"params": tokens, "lr": TOKEN_LR, "weight_decay": 0.0}]
 
     def modules(self) -> Sequence[nn.Module]:
         return (self.encoder.model,)

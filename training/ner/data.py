@@ -133,10 +133,7 @@ def _marked(
 
 
 def _held_out(
-    texts: list[GoldText],
-    settings: Settings,
-    labels: tuple[str, ...],
-    lexicon: DrugLexicon | None,
+    texts: list[GoldText], settings: Settings, labels: tuple[str, ...], lexicon: DrugLexicon | None
 ) -> Corpus:
     train, valid = hold_out(texts, 0.1, VALIDATION_SEED)
     train = train[: settings.limit] if settings.limit else train

@@ -190,10 +190,7 @@ def scores(model: NormalizationModel, data: Path, limit: int) -> list[Score]:
     where there is a rule for NIL; where their files are in `data`. With a limit the first alone, on as many
     records.
     """
-    required = {
-        "heldout": "psytar/normalization.csv",
-        "end_to_end": "psytar/ner_train.conll",
-    }
+    required = {"heldout": "psytar/normalization.csv", "end_to_end": "psytar/ner_train.conll"}
     if limit:
         required = {"heldout": required["heldout"]}
     elif model.nil_rule is not None:

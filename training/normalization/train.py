@@ -74,11 +74,7 @@ class RefiningTrainee(Trainee):
         drawn = [rng.choice(pair) for pair in self.data]
         pairs = [(e, negative(e, len(self.network.terms), rng)) for e in drawn]
         batches = length_batches(
-            pairs,
-            size=self.settings.batch,
-            pool=POOL,
-            length=lambda pair: len(pair[0].pieces or ()),
-            rng=rng,
+            pairs, size=self.settings.batch, pool=POOL, length=lambda pair: len(pair[0].pieces or ()), rng=rng
         )
         return self.one_pass(batches, lambda batch: self.loss(batch, rng), number)
 

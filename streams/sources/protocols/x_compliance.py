@@ -71,10 +71,7 @@ class Compliance:
         """The address is signed: the token is not sent there."""
         headers = {"Content-Type": "text/plain"}
         body = "\n".join(id_.removeprefix(PREFIX) for id_ in ids).encode()
-        async with (
-            asyncio.timeout(UPLOAD_SECONDS),
-            plain.put(url, data=body, headers=headers) as response,
-        ):
+        async with asyncio.timeout(UPLOAD_SECONDS), plain.put(url, data=body, headers=headers) as response:
             raise_for(response.status, response.headers, frozenset())
 
     async def _completed(self, client: aiohttp.ClientSession, job: dict[str, Any]) -> str:
