@@ -52,7 +52,7 @@ loaded = [load(open_release(path)) for path in folders]  # runs each on its cana
 others = {"transformers", "huggingface_hub", "peft", "sklearn", "pandas"}
 print(len(loaded), sorted(others & set(sys.modules)))
 import training.acronym.release, training.idiom.release, training.ner.release
-import training.normalization.task, training.relation.release, training.summarization.release
+import training.normalization.release, training.relation.release, training.summarization.release
 others = {"transformers", "huggingface_hub", "peft", "sentence_transformers", "rouge_score"}
 print(sorted(others & set(sys.modules)))
 """

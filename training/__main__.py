@@ -83,7 +83,7 @@ def refresh(
 def _over(old: Release, terms: Path, data: Path | None, output: Path, device: torch.device) -> Release:
     """The release over another terminology; scores and the rule for NIL need data."""
     from models import terminology  # noqa: PLC0415
-    from training.normalization.release import refreshed  # noqa: PLC0415  a command is named sooner
+    from training.normalization.parts import refreshed  # noqa: PLC0415  a command is named sooner
 
     if old.manifest.task != "normalization":
         raise RecipeError(f"--terms: a release of {old.manifest.task} has no terminology")

@@ -21,10 +21,9 @@ from models import drugs, terminology
 from models.drugs import DrugLexicon
 from models.lexicon import NameLexicon, shared
 from models.releases.manifest import Release, ReleaseError
-from models.releases.tensors import read_tensors
 from models.tables import read_tsv
 from models.text import words
-from models.types import DRUG, LABELS, Span
+from models.types import DRUG, Span
 
 if TYPE_CHECKING:
     from models.ner.model import NerModel
@@ -47,12 +46,7 @@ GENERAL = re.compile(
 )
 #: Minimum number of letters of a word whose plural s is removed.
 _MIN_PLURAL = 4
-ADAPTER, HEAD, TERMS, DRUGS = (
-    "focus_adapter.safetensors",
-    "focus_head.safetensors",
-    "focus_terms.tsv",
-    "focus_drugs.tsv",
-)
+TERMS, DRUGS = "focus_terms.tsv", "focus_drugs.tsv"
 
 
 class Entity(NamedTuple):
@@ -89,14 +83,10 @@ class OwnRecogniser:
         self.name = f"{'tagger, ' if tagger else ''}terminology and drug lexicon"
 
     @classmethod
-    def load(
-        cls, release: Release, *, device: str = "cpu", dtype: torch.dtype = torch.float32
-    ) -> OwnRecogniser:
-        """The recogniser in a summarization release."""
+    def load(cls, release: Release) -> OwnRecogniser:
+        """The recogniser of a summarization release, without a tagger."""
         lexicon = DrugLexicon.load(release.file(DRUGS))
-        has_tagger = ADAPTER in release.manifest.files
-        tagger = _tagger(release, lexicon, device, dtype) if has_tagger else None
-        return cls(tagger, shared(release.file(TERMS), _read_terms), lexicon)
+        return cls(None, shared(release.file(TERMS), _read_terms), lexicon)
 
     @classmethod
     def bundled(cls, tagger: NerModel | None) -> OwnRecogniser:
@@ -112,21 +102,6 @@ class OwnRecogniser:
             spans += [(s.start, s.end, False) for s, _ in self.terms.find(text)]
             entities.append(merge_spans(text, spans))
         return entities
-
-
-def _tagger(release: Release, lexicon: DrugLexicon, device: str, dtype: torch.dtype) -> NerModel:
-    # Only a release with a decoder has a tagger.
-    from models.encoder.model import Encoder  # noqa: PLC0415
-    from models.ner.decoding import tags_of  # noqa: PLC0415
-    from models.ner.heads import Head  # noqa: PLC0415
-    from models.ner.model import NerModel  # noqa: PLC0415
-
-    base = release.manifest.configuration["focus_base"]
-    encoder = Encoder.for_inference(base, device=device, dtype=dtype, adapter=release.file(ADAPTER))
-    head = Head(encoder.dimension, len(tags_of(LABELS)))
-    stored = read_tensors(release.file(HEAD))
-    head.load_state_dict({k: v.float() for k, v in stored.items()})
-    return NerModel(encoder, head.to(device), LABELS, lexicon)
 
 
 class StanzaRecogniser:
@@ -222,15 +197,6 @@ def recogniser(tagger: NerModel | None, stanza_models: Path | None = None) -> Re
     """Stanza's where its models are in the folder `stanza_models`, the project's own otherwise."""
     stanza = StanzaRecogniser.load(stanza_models) if stanza_models else None
     return stanza or OwnRecogniser.bundled(tagger)
-
-
-def write(folder: Path, tagger: Release) -> None:
-    """Writes the files of the project's own recogniser into the folder of a release: those of the tagger and
-    both lexicons.
-    """
-    for name, own in (("adapter.safetensors", ADAPTER), ("head.safetensors", HEAD)):
-        (folder / own).write_bytes(tagger.file(name).read_bytes())
-    write_lexicons(folder)
 
 
 def write_lexicons(folder: Path) -> None:

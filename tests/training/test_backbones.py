@@ -19,12 +19,12 @@ from models.encoder.model import Encoder
 from models.loading import as_json, load, model_class, same_answers
 from models.releases.store import open_release
 from models.types import Query
-from tests.models.summarization import tiny_seq2seq
 from tests.models.tiny_families import FAMILIES
 from tests.training.acronym.corpus import write_corpus as write_acronyms
 from tests.training.idiom.conftest import semeval
 from tests.training.normalization.small_terms import write_corpus as write_mentions
 from tests.training.recipes.runs import made
+from tests.training.summarization import tiny_seq2seq
 from tests.training.summarization.short_pairs import write_corpus as write_questions
 from training.common import build
 from training.evaluation.idiom import PRIMARY, STS

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import typer
 from safetensors.torch import save_file
 
 from models.acronym import cues, frequencies
@@ -17,9 +18,12 @@ from models.acronym.frequencies import SenseFrequencies
 from models.acronym.m_network import HEAD
 from models.acronym.tables import TableScorer, Weights
 from models.encoder.base_files import base_digest
+from models.encoder.capabilities import Need
 from models.releases.manifest import NO_BASE, Release, Score, TrainingData
 from training.acronym.data import (
     CORPORA,
+    COUNTED,
+    WRITTEN,
     clinical_dictionary,
     contexts_of,
     sense_of,
@@ -32,10 +36,11 @@ from training.acronym.written_out import read_texts, rows_of_texts
 from training.common import adapter
 from training.common.build import build_release
 from training.common.long_forms import key
+from training.common.program import check_base
 from training.common.reference import TextsOf
 from training.evaluation.acronym import HELD_OUT, SEED, SPLITS, Row, casi_parts, choices, majority, scores
 from training.evaluation.evaluate import manifest_scores
-from training.recipes.stages import Place
+from training.recipes.stages import Place, Task
 from training.teaching.readers import marked_texts, teaching_source
 
 KINDS = {
@@ -173,3 +178,16 @@ def _accuracy(name: str, model: Any, rows: Sequence[Row], baseline: Sequence[str
         baseline=round(scores(rows, baseline)["accuracy"], 4),
         baseline_definition=said,
     )
+
+
+def check(settings: Settings) -> None:
+    """Raises typer.BadParameter for a corpus that is none, and for a base that is no encoder."""
+    known = (WRITTEN, *CORPORA) if settings.is_network else COUNTED
+    for name in settings.names:
+        if name not in known:
+            raise typer.BadParameter(f"corpora: {name!r} is none of {', '.join(known)}")
+    if settings.is_network:
+        check_base(settings.base, Need(pieces=settings.pieces, is_split=True))
+
+
+TASK = Task(Settings, check, make)

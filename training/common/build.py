@@ -41,16 +41,17 @@ def build_release(
     reference: TextsOf | None = None,
     device: torch.device | str = "cpu",
     chosen: Callable[[Any], dict[str, Any]] | None = None,
+    model_kind: Any = None,
 ) -> Release:
     """Loads the files as a release is loaded, in 32 bits on `device`, records the canary answers, evaluates,
     where `scores` is not None, and builds the release under `root`. The texts of `reference` are those that
     later ones are compared with. `chosen` sets and measures further options of the loaded model, and returns
-    their entries of the configuration.
+    their entries of the configuration. `model_kind`: the class of a model that no stage serves.
     """
     stated = {"task": task, "kind": kind, "base": base, "base_sha256": base_sha256}
     draft = _draft(directory, stated | {"configuration": configuration}, training_data, canary)
     drafted = Release(directory, draft, version_of(manifest_bytes(draft)))
-    model = model_class(task).load(drafted, device=str(device))
+    model = (model_kind or model_class(task)).load(drafted, device=str(device))
     if chosen is not None:
         draft = draft.model_copy(update={"configuration": configuration | chosen(model)})
     if reference is not None:

@@ -11,14 +11,16 @@ from safetensors.torch import save_file
 
 from models.encoder.added_tokens import ExtendedEmbedding
 from models.encoder.base_files import base_digest
+from models.encoder.capabilities import Need
 from models.idiom.model import LAST, TOKENS
 from models.releases.manifest import Release, TrainingData
 from training.common import UserError, adapter
 from training.common.build import build_release
+from training.common.program import check_base
 from training.evaluation.evaluate import manifest_scores
 from training.idiom.settings import Settings
 from training.idiom.train import MOST_STS_LOST, IdiomTrainee, train
-from training.recipes.stages import Place
+from training.recipes.stages import Place, Task
 from training.teaching.readers import idioms, teaching_source
 
 SEMEVAL = TrainingData(
@@ -88,3 +90,6 @@ def _built(folder: Path, trainee: IdiomTrainee, seconds: int, place: Place) -> R
 
 def _sources(settings: Settings) -> list[TrainingData]:
     return [SEMEVAL if settings.corpus == "semeval" else teaching_source(len(idioms("train")))]
+
+
+TASK = Task(Settings, check=lambda settings: check_base(settings.base, Need()), train=make)

@@ -12,25 +12,29 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import typer
 from safetensors.torch import save_file
 
 from models import drugs
 from models.drift import REFERENCE
 from models.encoder.base_files import base_digest
+from models.encoder.capabilities import Need
 from models.ner.model import NerModel
 from models.ner.named_events import NAMES, write_names
 from models.releases.manifest import Release, Score, TrainingData
 from models.types import CODED_LABELS, LABELS
 from training.common.build import build_release
 from training.common.corpora import ADE_NEGATIVES, PSYTAR_TRAINING, ade_corpus
+from training.common.program import check_base
 from training.evaluation.alarms import DEFINITIONS as ALARMS
 from training.evaluation.alarms import Post, alarm_curve
 from training.evaluation.evaluate import manifest_scores
+from training.evaluation.relation import SPLITS
 from training.ner.data import MARKED_REVIEWS, NEGATIVES, REVIEWED, Corpus, read
 from training.ner.mean import mean_configuration, mean_files
 from training.ner.settings import Settings, event_names
 from training.ner.train import TaggerTrainee, train, validation_scores
-from training.recipes.stages import Place
+from training.recipes.stages import Place, Task
 from training.teaching.readers import gold_texts, teaching_sources
 from training.teaching.reviewed import reviewed_source
 
@@ -229,3 +233,15 @@ def held_out_posts() -> list[Post]:
         events = tuple((m.start, m.end) for m in text.mentions if m.label in CODED_LABELS)
         posts.append(Post(text.text, events, bool(events)))
     return posts
+
+
+def check(settings: Settings) -> None:
+    """Raises typer.BadParameter for a split that is none, and for a base that is no encoder."""
+    if settings.split not in SPLITS:
+        raise typer.BadParameter(f"no split {settings.split!r} of the ADE corpus")
+    check_base(settings.base, Need())
+
+
+TASK = Task(
+    Settings, check, make, refreshed, lambda release, place: refreshed([release], place), is_reviewed=True
+)

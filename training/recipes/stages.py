@@ -23,7 +23,7 @@ from training.common.precision import resolved
 from training.recipes.recipe import Recipe, RecipeError
 
 console = Console()
-#: Where the task is that has no package.
+#: Where the task is that has no package of its own.
 _MODULES = {"judge": "training.ner.judge"}
 _RECIPE, _RELEASE = "recipe.json", "release.txt"
 
@@ -65,7 +65,7 @@ class Task:
 def task_of(name: str) -> Task:
     """Imports the package of a task, which takes seconds. Raises RecipeError where it has no recipe."""
     try:
-        task: Task = import_module(_MODULES.get(name, f"training.{name}.task")).TASK
+        task: Task = import_module(_MODULES.get(name, f"training.{name}.release")).TASK
     except ModuleNotFoundError:
         raise RecipeError(f"no recipe makes releases of {name}") from None
     return task

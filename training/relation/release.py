@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 import torch
+import typer
 from safetensors.torch import save_file
 from torch import Tensor
 
 from models import drugs
 from models.drift import REFERENCE
 from models.encoder.base_files import base_digest
+from models.encoder.capabilities import Need
 from models.encoder.layers import over
 from models.encoder.model import Encoder
 from models.encoder.weights import ADAPTER
@@ -28,9 +30,11 @@ from training.common import adapter
 from training.common.build import build_release
 from training.common.corpora import ADE_NEGATIVES, ade_corpus
 from training.common.loop import TrainingLoop
+from training.common.program import check_base
 from training.common.reference import TextsOf
 from training.evaluation.evaluate import manifest_scores
-from training.recipes.stages import Place
+from training.evaluation.relation import SPLITS
+from training.recipes.stages import Place, Task
 from training.relation.cldr import PairSpace, with_wrong_pairs
 from training.relation.clgs import GraphSpace
 from training.relation.clner import EntitySpace
@@ -151,6 +155,8 @@ class Run:
 
 def make(settings: Settings, place: Place) -> Release:
     """Trains, scores on the test part of the split, and builds under `place.output`."""
+    if settings.objective == "clner" and place.start is not None:
+        raise typer.BadParameter("CLNER begins with the base: only the first stage can train it")
     with tempfile.TemporaryDirectory(prefix="relation-") as name:
         run = Run(settings, place, Path(name))
         parts = run.make()
@@ -227,3 +233,13 @@ def tensors_of(parts: Parts) -> dict[str, Tensor]:
     if support.transitions is not None:
         tensors["transitions"] = torch.from_numpy(support.transitions)
     return tensors
+
+
+def check(settings: Settings) -> None:
+    """Raises typer.BadParameter for a split that is none, and for a base that cannot be split."""
+    if settings.split not in SPLITS:
+        raise typer.BadParameter(f"no split {settings.split!r} of the ADE corpus")
+    check_base(settings.base, Need(is_split=True))
+
+
+TASK = Task(Settings, check, make, refresh=refreshed)

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from models.summarization.decoder import Decoder, Search, encoder_decoder, pieces_of
 from training.common.batching import by_length
+from training.summarization.decoder import Decoder, Search, encoder_decoder, pieces_of
 
 #: Of a question, the pieces that open and close it included.
 MAX_PIECES = 256

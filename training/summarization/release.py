@@ -1,4 +1,6 @@
-"""Makes releases of the summarizer: trained to extract, trained to write (ECL), or with today's tables."""
+"""Makes releases of the summarizer: trained to extract, trained to write (ECL), or with today's tables. A
+release that writes has the scores of the paper's method; no stage serves it.
+"""
 
 from __future__ import annotations
 
@@ -12,29 +14,27 @@ from typing import Any
 from rich.console import Console
 from safetensors.torch import save_file
 
-from models.encoder.base_files import MINI, base_digest
+from models.encoder.base_files import base_digest
+from models.encoder.capabilities import Need, is_encoder_decoder
 from models.encoder.model import Encoder
 from models.ner.model import NerModel
 from models.releases.manifest import Release, TrainingData
 from models.summarization import medical_entities
-from models.summarization.decoder import Search
-from models.summarization.extraction.extractor import (
-    ANSWER_RANKER,
-    INSERTION_RANKER,
-    KEY_TENSOR,
-    KEY_WEIGHTS,
-)
+from models.summarization.extraction.extractor import KEY_TENSOR, KEY_WEIGHTS
 from models.summarization.extraction.message import messages
-from models.summarization.extraction.ranker import save
-from models.summarization.files import CHANGED, FOCUS_RANKER
+from models.summarization.extraction.ranker import ANSWER_RANKER, FOCUS_RANKER, INSERTION_RANKER, save
 from models.summarization.medical_entities import OwnRecogniser
+from models.summarization.model import WRITTEN
 from training.common.build import build_release
 from training.common.checkpoint import digest_of
 from training.common.loop import TrainingLoop
+from training.common.program import check_base
 from training.evaluation.evaluate import manifest_scores
 from training.evaluation.summarization.measure import bundled_tagger
-from training.recipes.stages import Place
+from training.recipes.recipe import RecipeError
+from training.recipes.stages import Place, Task
 from training.summarization.data import Pair, decoder_pairs, extraction_pairs
+from training.summarization.decoder import Decoder, Search
 from training.summarization.extraction.key_words import with_key_words
 from training.summarization.extraction.rankers import Weights, train
 from training.summarization.network import MAX_PIECES, Network
@@ -51,7 +51,7 @@ CANARY = [
     "tell me about gout",
 ]
 EXTRACTING = "extractive: the asking clause by a trained ranker, with the names that it lacks"
-WRITING = "ECL: an encoder-decoder; guard over named entities, extractive where it fails"
+WRITING = "ECL: an encoder-decoder; measured, served by no stage"
 MEQSUM = TrainingData(name="MeQSum (Ben Abacha and Demner-Fushman 2019), training part", licence="CC BY 4.0")
 #: Files and settings of an editor, which releases had once.
 _OF_THE_EDITOR = ("edit_ranker.tsv", "kinds.safetensors"), ("limits", "margin", "rankers", "why_extractive")
@@ -72,12 +72,10 @@ def extracting(settings: Settings, place: Place) -> Release:
 
 
 def writing(settings: Settings, place: Place) -> Release:
-    """The release that writes, with the tagger of its guard."""
+    """The release that writes. Entities are found by Stanza's models, or by the bundled tagger."""
     pairs, validation = decoder_pairs(place.data, settings.seed, settings.limit)
-    tagger = bundled_tagger()
-    recogniser = medical_entities.recogniser(
-        NerModel.load(tagger, device=str(place.device)), place.data / "stanza"
-    )
+    tagger = NerModel.load(bundled_tagger(), device=str(place.device))
+    recogniser = medical_entities.recogniser(tagger, place.data / "stanza")
     network = Network(settings.base)
     trainee = Ecl(network, settings, pairs, validation, recogniser, place.device)
     named = sum(map(bool, trainee.entities.values())) / max(1, len(pairs))
@@ -88,24 +86,23 @@ def writing(settings: Settings, place: Place) -> Release:
     configuration = {
         "training": training,
         "entities_by": recogniser.name,
-        "sentence_base": MINI,
-        "focus_base": tagger.manifest.base,
         "max_pieces": MAX_PIECES,
         "search": asdict(Search()),
     }
 
     def write(folder: Path) -> None:
-        save_file(network.weights(), folder / CHANGED)
-        medical_entities.write(folder, tagger)
+        save_file(network.weights(), folder / WRITTEN)
 
     return _build(write, WRITING, settings.base, configuration, [MEQSUM], place)
 
 
 def refreshed(release: Release, place: Place) -> Release:
     """The release with today's terms and drugs, and without the files of an editor; its scores are measured
-    anew.
+    anew. Raises RecipeError for one that writes.
     """
     manifest = release.manifest
+    if WRITTEN in manifest.files:
+        raise RecipeError(f"{release.version} writes: it has no tables to be made again with")
     files, settings = _OF_THE_EDITOR
 
     def write(folder: Path) -> None:
@@ -114,9 +111,8 @@ def refreshed(release: Release, place: Place) -> Release:
         medical_entities.write_lexicons(folder)
 
     configuration = {k: v for k, v in manifest.configuration.items() if k not in settings}
-    kind = EXTRACTING if FOCUS_RANKER in manifest.files else manifest.kind
     like = configuration | {"like": release.version}
-    return _build(write, kind, manifest.base, like, manifest.training_data, place)
+    return _build(write, EXTRACTING, manifest.base, like, manifest.training_data, place)
 
 
 def _build(
@@ -142,6 +138,7 @@ def _build(
             scores=lambda model: manifest_scores("summarization", model, place.data, ("meqsum_test",)),
             root=place.output,
             device=place.device,
+            model_kind=Decoder if kind == WRITING else None,
         )
 
 
@@ -158,3 +155,18 @@ def sources(pairs: Sequence[Pair]) -> list[TrainingData]:
     """The corpora of these pairs."""
     written = sum(p.id.startswith(ID) for p in pairs)
     return [*([MEQSUM] if written < len(pairs) else []), teaching_source(written)]
+
+
+def check(settings: Settings) -> None:
+    """Raises typer.BadParameter for a base that the method cannot use."""
+    check_base(settings.base, Need(pieces=MAX_PIECES, encoder_decoder=settings.method == "decoder"))
+    if settings.method == "decoder" and not is_encoder_decoder(settings.base):
+        raise RecipeError(f"{settings.base} cannot be used: an encoder-decoder is needed, such as BART")
+
+
+def make(settings: Settings, place: Place) -> Release:
+    """The release of the method that the settings name."""
+    return (writing if settings.method == "decoder" else extracting)(settings, place)
+
+
+TASK = Task(Settings, check, make, refresh=refreshed)

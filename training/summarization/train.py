@@ -11,7 +11,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from models.summarization.decoder import Search
 from models.summarization.medical_entities import Entity, Recogniser
 from training.common.batching import length_batches
 from training.common.checkpoint import random_state, set_random_state
@@ -19,6 +18,7 @@ from training.common.loop import Trainee
 from training.common.precision import mixed
 from training.evaluation.summarization.measure import summary_counts
 from training.summarization.data import Pair, text_key
+from training.summarization.decoder import Search
 from training.summarization.losses import Queue, contrast
 from training.summarization.negatives import EntityDictionary, hard_negatives
 from training.summarization.network import KeyEncoder, Network, pooled

@@ -33,15 +33,18 @@ from models.summarization.extraction.inserted_names import (
 )
 from models.summarization.extraction.key_words import KeyWords
 from models.summarization.extraction.message import Message, messages
-from models.summarization.extraction.ranker import LinearRanker, softmax
+from models.summarization.extraction.ranker import (
+    ANSWER_RANKER,
+    FOCUS_RANKER,
+    INSERTION_RANKER,
+    LinearRanker,
+    softmax,
+)
 from models.summarization.extraction.statements import explained
-from models.summarization.files import FOCUS_RANKER
 from models.summarization.medical_entities import OwnRecogniser
 from models.summarization.sentence_selection import split_sentences
 from models.types import ShortQuestion
 
-ANSWER_RANKER = "answer_ranker.tsv"
-INSERTION_RANKER = "insertion_ranker.tsv"
 #: The weights of the key words, and their name in the file.
 KEY_WEIGHTS, KEY_TENSOR = "key_words.safetensors", "key_words"
 

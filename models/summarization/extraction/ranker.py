@@ -8,6 +8,10 @@ from pathlib import Path
 
 from models.tables import read_tsv
 
+#: Files of a release: of what a message is about, which sentence asks, which name that question lacks.
+FOCUS_RANKER = "focus_ranker.tsv"
+ANSWER_RANKER = "answer_ranker.tsv"
+INSERTION_RANKER = "insertion_ranker.tsv"
 _COLUMNS = ("feature", "weight")
 
 

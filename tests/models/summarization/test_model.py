@@ -1,19 +1,15 @@
-"""The short question: a sentence of the text, or a written summary that names nothing else."""
+"""The short question: a sentence of the text."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Sequence
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
-from models.summarization.decoder import Summary
-from models.summarization.medical_entities import OwnRecogniser
 from models.summarization.model import SummarizationModel
 from models.types import ShortQuestion
 from tests.models.summarization.messages import MESSAGES
@@ -67,55 +63,6 @@ def test_texts_of_a_batch_are_independent_and_older_answers_are_read(model: Summ
     assert SummarizationModel.canary_outputs(stored) == [ShortQuestion("Why?", "extractive", 0.5, 0, 4)]
 
 
-class FixedWriter:
-    """Writes the same summaries for every text."""
-
-    def __init__(self, *summaries: str) -> None:
-        self.summaries = [Summary(text, 0.5) for text in summaries]
-
-    def write(self, texts: Sequence[str]) -> list[list[Summary]]:
-        return [self.summaries for _ in texts]
-
-
-def model_writing(small: Encoder, *summaries: str) -> SummarizationModel:
-    lexicon = DrugLexicon({"zoloft": "sertraline", "sertraline": "sertraline", "aspirin": "aspirin"})
-    return SummarizationModel(small, FixedWriter(*summaries), OwnRecogniser(None, ["gout"], lexicon))
-
-
-QUESTION = "I take Zoloft. Does it hurt?"
-
-
-@pytest.mark.parametrize(
-    ("written", "answer"),
-    [
-        (["Is Zoloft bad?"], "Is Zoloft bad?"),
-        (["Is it bad?"], "Is it bad?"),
-        # Another name of the same drug is no other entity.
-        (["Is sertraline bad?"], "Is sertraline bad?"),
-        (["Is aspirin bad?", "Is Zoloft bad?"], "Is Zoloft bad?"),
-        (["Does Zoloft cause gout?", "Is aspirin bad?"], None),
-        ([""], None),
-        ([], None),
-    ],
-)
-def test_no_summary_names_another_entity(small: Encoder, written: list[str], answer: str | None) -> None:
-    (short,) = model_writing(small, *written).predict([QUESTION])
-    if answer is None:
-        start = QUESTION.index("Does")
-        assert (short.text, short.method) == ("Does it hurt?", "extractive")
-        assert (short.start, short.end) == (start, len(QUESTION))
-    else:
-        assert short == ShortQuestion(answer, "abstractive", 0.5)
-
-
-def test_each_summary_is_checked_by_a_recogniser_against_its_own_text(small: Encoder) -> None:
-    answers = model_writing(small, "Is aspirin bad?").predict([QUESTION, "Aspirin?", "Why?"])
-    assert [s.method for s in answers] == ["extractive", "abstractive", "extractive"]
-    assert model_writing(small, "x").predict([]) == []
-    with pytest.raises(ValueError, match="recognised"):
-        SummarizationModel(small, FixedWriter("x"))
-
-
 LOADED = """
 import sys
 from models.loading import load
@@ -131,5 +78,5 @@ def test_the_bundled_release_imports_nothing_but_what_its_manifest_names() -> No
     answer = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True)
     loaded = answer.stdout.split()
     assert "models.summarization.extraction.extractor" in loaded
-    others = ("models.summarization.decoder", "models.ner", "models.assertion", "models.relation")
+    others = ("models.ner", "models.assertion", "models.relation")
     assert [name for name in loaded if name.startswith(others)] == []

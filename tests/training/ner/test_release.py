@@ -35,7 +35,6 @@ from training.ner import release as ner_release
 from training.ner.data import read
 from training.ner.release import refreshed
 from training.ner.settings import NAMED_FROM, PROCEDURES, Settings, event_names
-from training.ner.task import refresh
 from training.ner.train import counted_transitions
 from training.recipes.stages import Place
 from training.teaching.readers import gold_texts
@@ -151,7 +150,7 @@ def test_a_release_is_made_again_with_the_names_of_todays_tables(corpus: Path, t
     write_names(tmp_path / "referred" / NAMES, ["clap"])
     files = describe(tmp_path / "referred")
     old = build(tmp_path / "referred", first.manifest.model_copy(update={"files": files}), tmp_path / "old")
-    new = refresh(old, Place(corpus, tmp_path / "new", torch.device("cpu")))
+    new = refreshed([old], Place(corpus, tmp_path / "new", torch.device("cpu")))
     before, after = (NerModel.load(release) for release in (old, new))
     assert before.names is not None and after.names is not None
     assert (len(before.names), len(after.names) > 10_000) == (1, True)

@@ -24,7 +24,7 @@ from tests.training.normalization.small_terms import write_corpus
 from tests.training.recipes import runs
 from training.evaluation.idiom import PRIMARY, STS
 from training.idiom.train import IdiomTrainee
-from training.normalization.release import refreshed
+from training.normalization.parts import refreshed
 from training.teaching.readers import phrases
 
 __all__ = ["semeval"]

@@ -27,8 +27,8 @@ from tests.tiny_releases import tiny_release
 from tests.training.recipes.runs import made, settings_of
 from training.recipes.stages import Place
 from training.relation.data import TAGS, Corpus, examples, read
+from training.relation.release import TASK
 from training.relation.support import transitions_of
-from training.relation.task import TASK
 
 pytestmark = pytest.mark.matrix
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.models.summarization import tiny_seq2seq
+from tests.training.summarization import tiny_seq2seq
 from tests.training.summarization.short_pairs import PAIRS, trainee_of
 from training.summarization import train
 from training.summarization.data import Pair

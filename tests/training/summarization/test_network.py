@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from models.summarization.decoder import Search
-from tests.models.summarization import tiny_seq2seq
+from tests.training.summarization import tiny_seq2seq
 from tests.training.summarization.short_pairs import loop_of, network, trainee_of
+from training.summarization.decoder import Search
 from training.summarization.network import Encoded, KeyEncoder, pooled
 
 

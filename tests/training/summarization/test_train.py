@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.models.summarization import tiny_seq2seq
 from tests.training.resumed import killed_and_resumed
+from tests.training.summarization import tiny_seq2seq
 from tests.training.summarization.short_pairs import loop_of, trainee_of
 from training.common.loop import TrainingLoop
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from models.summarization.decoder import Decoder, Search, encoder_decoder, pieces_of
-from tests.models.summarization import tiny_seq2seq
+from tests.training.summarization import tiny_seq2seq
+from training.summarization.decoder import Decoder, Search, encoder_decoder, pieces_of
 
 
 @pytest.mark.parametrize("make", [tiny_seq2seq.bart, tiny_seq2seq.t5])

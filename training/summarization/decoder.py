@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import torch
 
@@ -12,7 +12,8 @@ from models.encoder.base_files import resolve_base
 from models.encoder.weights import check_base, pretrained
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
-from models.summarization.files import CHANGED
+from models.summarization.model import WRITTEN
+from models.types import ShortQuestion
 
 #: The last 1/TAIL of the pieces that are read of a long text are taken from its end, where the question often
 #: is.
@@ -42,37 +43,38 @@ class Summary(NamedTuple):
     score: float
 
 
-class Writer(Protocol):
-    """Writes summaries of texts."""
-
-    def write(self, texts: Sequence[str]) -> list[list[Summary]]:
-        """Summaries of each text, best first, possibly none; deterministic and batch-invariant."""
-
-
 class Decoder:
-    """Writes with any encoder-decoder of `transformers`."""
+    """Writes with any encoder-decoder of `transformers`. No stage serves it: what it writes may name what the
+    text does not name.
+    """
+
+    task = "summarization"
 
     def __init__(self, model: Any, tokenizer: Any, settings: Search, max_pieces: int) -> None:
         self.model, self.tokenizer, self.settings, self.max_pieces = model, tokenizer, settings, max_pieces
 
     @classmethod
-    def load(cls, release: Release, device: str, dtype: torch.dtype) -> Decoder:
+    def load(cls, release: Release, *, device: str = "cpu") -> Decoder:
         """The base with the weights that training changed; raises ReleaseError where they do not fit."""
         manifest = release.manifest
         check_base(manifest.base, manifest.base_sha256, release.version)
         model, tokenizer = encoder_decoder(manifest.base)
-        changed = read_tensors(release.file(CHANGED))
+        changed = read_tensors(release.file(WRITTEN))
         own = dict(model.named_parameters())
         if any(name not in own or own[name].shape != tensor.shape for name, tensor in changed.items()):
-            raise ReleaseError(f"{release.version}: {CHANGED} does not hold weights of {manifest.base}")
+            raise ReleaseError(f"{release.version}: {WRITTEN} does not hold weights of {manifest.base}")
         model.load_state_dict({name: tensor.float() for name, tensor in changed.items()}, strict=False)
-        model = model.to(device=device, dtype=dtype).eval()
+        model = model.to(device=device).eval()
         configuration = manifest.configuration
         return cls(model, tokenizer, Search(**configuration["search"]), configuration["max_pieces"])
 
+    def predict(self, batch: Sequence[str]) -> list[ShortQuestion]:
+        """The best summary of each text."""
+        return [ShortQuestion(best.text, "abstractive", best.score) for best, *_ in self.write(batch)]
+
     @torch.inference_mode()
     def write(self, texts: Sequence[str]) -> list[list[Summary]]:
-        """Summaries of each text, best first; see `Writer`."""
+        """Summaries of each text, best first; deterministic and batch-invariant."""
         out: list[list[Summary]] = []
         for text in texts:
             # One text at a time: in a batch its padding, and so its bits, would depend on the other texts.
