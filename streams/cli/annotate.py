@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -14,12 +13,10 @@ from streams.cli.arguments import INPUT, RESULTS, chosen_releases, stages_of
 from streams.cli.files import check_writable
 from streams.cli.groups import RUN, example
 from streams.cli.input import COLUMN, DAY_FIRST, ENCODING, FORMATS, REJECTED, HowToRead, how_to_read, notes
-from streams.cli.terminal import err, progress_bar, read_settings
+from streams.cli.terminal import err, progress_bar, read_settings, say
 
 if TYPE_CHECKING:
     from models.files.row import Row
-    from streams.cli.refusals import RejectedFile
-    from streams.input_rows import Refusal
     from streams.library import Annotator
     from streams.records import Report
 
@@ -84,39 +81,40 @@ class _Run:
         self._reading = reading
         self._limit = limit
         self._texts = 0
-        self._notes: list[str] = []
-        #: Of refusals.
-        self._reasons: Counter[str] = Counter()
 
     def records(self, file: str) -> Iterator[Sequence[Report]]:
         """The records of a batch at a time; raises UnreadableFile."""
         from streams.agents.annotator import BATCH
-        from streams.cli.refusals import RejectedFile
+        from streams.cli.refusals import Refusals, RejectedFile
         from streams.input_rows import Refusal, RowReader
         from streams.pipe import standard_input
 
+        topic = self._annotator.topic
         source = standard_input() if file == "-" else Path(file)
         reader = RowReader("stdin" if file == "-" else Path(file).name, day_first=self._reading.day_first)
         with (
             self._reading.open(source) as opened,
             RejectedFile(self._reading.rejected) as rejected,
-            progress_bar(self._annotator.topic) as progress,
+            progress_bar(topic) as progress,
         ):
+            self._refusals = Refusals(topic, rejected, "line" if opened.has_lines else "row", err)
             rows = islice(opened.rows, self._limit or None)
             while batch := list(islice(rows, BATCH)):
                 read: list[tuple[Row, Report]] = []
                 for row in batch:
                     item = reader.read(row)
                     if isinstance(item, Refusal):
-                        self._refuse(item, rejected)
+                        self._refusals.add(item)
                     else:
                         read.append((row, item))
-                yield list(self._annotated(read, rejected))
+                yield list(self._annotated(read))
                 self._texts += len(batch)
                 progress(self._texts, None)
-            self._notes = list(notes(opened, reader))
+            self._refusals.summarize()
+            for note in notes(opened, reader):
+                say(note, err)
 
-    def _annotated(self, read: Sequence[tuple[Row, Report]], rejected: RejectedFile) -> Iterator[Report]:
+    def _annotated(self, read: Sequence[tuple[Row, Report]]) -> Iterator[Report]:
         """Yields what `Annotator.predict` returns, but refuses a text that a model fails on."""
         from streams.dead_letters.headers import describe_error
         from streams.input_rows import Refusal
@@ -126,32 +124,13 @@ class _Run:
         except Exception as error:
             if len(read) > 1:
                 for part in (read[: len(read) // 2], read[len(read) // 2 :]):
-                    yield from self._annotated(part, rejected)
+                    yield from self._annotated(part)
                 return
             ((row, _),) = read
-            self._refuse(Refusal(row.number, describe_error(error), row.original), rejected)
-
-    def _refuse(self, refusal: Refusal, rejected: RejectedFile) -> None:
-        from streams.cli.refusals import REFUSALS_SHOWN
-
-        rejected.write(self._annotator.topic, refusal)
-        if self._reasons.total() < REFUSALS_SHOWN:
-            _print(f"{refusal.line} refused: {refusal.reason}")
-        self._reasons[refusal.reason] += 1
+            self._refusals.add(Refusal(row.number, describe_error(error), row.original))
 
     def summarize(self) -> int:
-        """Prints what was read, and the refusals by reason if not each was printed; returns the exit code."""
-        from streams.cli.refusals import REFUSALS_SHOWN
-
-        if self._reasons.total() > REFUSALS_SHOWN:
-            for reason, n in self._reasons.most_common():
-                _print(f"{n} refused: {reason}")
-        for note in self._notes:
-            _print(note)
-        refused = self._reasons.total()
-        _print(f"{self._texts - refused} {self._annotator.topic} read, {refused} refused")
+        """Prints how many texts were read; returns the exit code."""
+        refused = self._refusals.total
+        say(f"{self._texts - refused} {self._annotator.topic} read, {refused} refused", err)
         return 1 if refused else 0
-
-
-def _print(text: str) -> None:
-    err.print(text, highlight=False, markup=False, soft_wrap=True)

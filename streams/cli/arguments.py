@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -75,31 +75,34 @@ def input_files(items: Iterable[str]) -> dict[str, Path]:
     """TOPIC=FILE items as a dictionary from input topic to file, one for each topic."""
     from streams.topics import INPUTS
 
-    topics = [t.name for t in INPUTS]
-    files = {}
-    for item in items:
-        topic, _, path = item.partition("=")
-        if topic not in topics or not Path(path).is_file():
-            raise typer.BadParameter(
-                f"{item!r}: expected TOPIC=FILE with a topic of {', '.join(topics)} and an existing file"
-            )
-        if topic in files:
-            raise typer.BadParameter(f"{item!r}: {topic} has a file already; put their lines into one")
-        files[topic] = Path(path)
-    return files
+    files = named_values(items, "TOPIC=FILE", [t.name for t in INPUTS])
+    for path in files.values():
+        if not Path(path).is_file():
+            raise typer.BadParameter(f"no file {path!r}")
+    return {topic: Path(path) for topic, path in files.items()}
 
 
 def chosen_releases(items: Iterable[str]) -> dict[str, str | Path]:
     """TASK=RELEASE items as a dictionary from task to version or directory, one for each task."""
-    releases = {}
-    for item in items:
-        task, _, name = item.partition("=")
-        if task not in RELEASED or not name:
-            raise typer.BadParameter(f"{item!r}: expected TASK=RELEASE with a task of {', '.join(RELEASED)}")
-        if task in releases:
-            raise typer.BadParameter(f"{item!r}: {task} has a release already")
-        releases[task] = name
+    releases = named_values(items, "TASK=RELEASE", RELEASED)
     return {task: version_or_path(name) for task, name in releases.items()}
+
+
+def named_values(
+    items: Iterable[str], form: str, names: Collection[str], hint: str | None = None
+) -> dict[str, str]:
+    """Items of a form such as TOPIC=FILE as a dictionary, each of the `names` once."""
+    kind, value = form.lower().split("=")
+    found: dict[str, str] = {}
+    for item in items:
+        name, _, given = item.partition("=")
+        if name not in names or not given:
+            said = f"{item!r}: expected {form} with a {kind} of {', '.join(names)}"
+            raise typer.BadParameter(said, param_hint=hint)
+        if name in found:
+            raise typer.BadParameter(f"{item!r}: {name} has a {value} already", param_hint=hint)
+        found[name] = given
+    return found
 
 
 def version_or_path(name: str) -> str | Path:

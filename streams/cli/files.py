@@ -6,7 +6,9 @@ import errno
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
+import orjson
 import typer
 
 
@@ -27,6 +29,11 @@ def _hindrance(path: Path) -> str:
     if not folder.is_dir():
         return f"there is no folder {folder}"
     return "" if os.access(folder, os.W_OK) else "this user may not write there"
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Values as JSON, see `write_whole`."""
+    write_whole(path, orjson.dumps(content, option=orjson.OPT_INDENT_2))
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -20,7 +19,8 @@ from streams import topics
 from streams.broker.consumer import kafka_producer, running_client
 from streams.cli.feed import Tally, admit, counting_arrivals
 from streams.cli.input import notes
-from streams.cli.refusals import REFUSALS_SHOWN, RejectedFile
+from streams.cli.refusals import Refusals, RejectedFile
+from streams.cli.terminal import say
 from streams.input_reports import as_input
 from streams.input_rows import Refusal, RowReader
 from streams.pipe import PipeThread
@@ -129,24 +129,24 @@ class _Ingest:
         self._opened = opened
         self._thread = thread
         self._tally = tally
-        self._reasons: Counter[str] = Counter()
         self._sent = 0
 
     async def send(self, connection: Sender, limit: RateLimit) -> int:
         """Sends all reports; returns the number of refused lines."""
         topic = self._file.topic
         total = self._file.size if self._opened.has_lines else None
+        unit = "line" if self._opened.has_lines else "row"
         columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
         with (
             RejectedFile(self._file.rejected) as rejected,
             Progress(*columns, console=self._console, transient=True) as progress,
         ):
+            refusals = Refusals(topic, rejected, unit, self._console)
             bar = progress.add_task(f"{topic}: 0 sent", total=total)
             async with connection as sender:
                 async for item in self._items():
                     if isinstance(item, Refusal):
-                        rejected.write(topic, item)
-                        self._refuse(item)
+                        refusals.add(item)
                         continue
                     await limit.wait()
                     if self._tally is not None:
@@ -154,28 +154,13 @@ class _Ingest:
                     await sender.send(topic, item)
                     self._sent += 1
                     done = self._opened.file.tell() if total else None
-                    text = f"{topic}: {self._sent} sent, {self._reasons.total()} refused"
+                    text = f"{topic}: {self._sent} sent, {refusals.total} refused"
                     progress.update(bar, description=text, completed=done)
-        self._summarize()
-        return self._reasons.total()
-
-    def _refuse(self, item: Refusal) -> None:
-        if self._reasons.total() < REFUSALS_SHOWN:
-            unit = "line" if self._opened.has_lines else "row"
-            self._print(f"{unit} {item.line} refused: {item.reason}")
-        self._reasons[item.reason] += 1
-
-    def _summarize(self) -> None:
-        topic, refused = self._file.topic, self._reasons.total()
-        if refused > REFUSALS_SHOWN:
-            for reason, n in self._reasons.most_common():
-                self._print(f"{topic}: {n} refused: {reason}")
+        refusals.summarize()
         for note in notes(self._opened, self._file.reader):
-            self._print(f"{topic}: {note}")
-        self._print(f"{topic}: {self._sent} sent and confirmed, {refused} lines refused")
-
-    def _print(self, text: str) -> None:
-        self._console.print(text, highlight=False, markup=False, soft_wrap=True)
+            say(f"{topic}: {note}", self._console)
+        say(f"{topic}: {self._sent} sent and confirmed, {refusals.total} lines refused", self._console)
+        return refusals.total
 
     async def _items(self) -> AsyncIterator[Report | Refusal]:
         """Reads a file many lines at a time, and a pipe line by line, because its next line may come late.

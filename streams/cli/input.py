@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
+from streams.cli.arguments import named_values
 from streams.cli.files import check_writable
 
 if TYPE_CHECKING:
@@ -90,17 +91,7 @@ def _columns_of(items: Iterable[str]) -> Columns:
     from models.files.columns import Columns
     from streams.input_reports import PRODUCER_ORDER
 
-    chosen: dict[str, str] = {}
-    for item in items:
-        field, _, name = item.partition("=")
-        if field not in PRODUCER_ORDER or not name:
-            raise typer.BadParameter(
-                f"{item!r}: expected FIELD=NAME with a field of {', '.join(PRODUCER_ORDER)}",
-                param_hint="--column",
-            )
-        if field in chosen:
-            raise typer.BadParameter(f"{item!r}: {field} has a column already", param_hint="--column")
-        chosen[field] = name
+    chosen = named_values(items, "FIELD=NAME", PRODUCER_ORDER, "--column")
     return Columns(chosen, PRODUCER_ORDER)
 
 

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 import orjson
+from rich.console import Console
 
+from streams.cli.terminal import say
 from streams.input_rows import Refusal
 
 #: Refused lines that are printed one by one; the others are only counted.
@@ -45,6 +47,31 @@ class RejectedFile:
                 "original": original,
             }
             self._file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+
+
+class Refusals:
+    """What is refused of one input: the first lines are printed, all are counted, and go to the file."""
+
+    def __init__(self, topic: str, rejected: RejectedFile, unit: str, console: Console) -> None:
+        """`unit`: what the numbers are of, as `line`."""
+        self._topic, self._rejected, self._unit, self._console = topic, rejected, unit, console
+        self._reasons: Counter[str] = Counter()
+
+    @property
+    def total(self) -> int:
+        return self._reasons.total()
+
+    def add(self, refusal: Refusal) -> None:
+        self._rejected.write(self._topic, refusal)
+        if self.total < REFUSALS_SHOWN:
+            say(f"{self._unit} {refusal.line} refused: {refusal.reason}", self._console)
+        self._reasons[refusal.reason] += 1
+
+    def summarize(self) -> None:
+        """Prints the counts by reason, if not each line was printed."""
+        if self.total > REFUSALS_SHOWN:
+            for line in counted((self._topic, reason) for reason in self._reasons.elements()):
+                say(line, self._console)
 
 
 def counted(reasons: Iterable[tuple[str, str]]) -> list[str]:

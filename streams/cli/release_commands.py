@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import orjson
 import typer
 from rich.padding import Padding
 from rich.table import Table
@@ -15,9 +14,9 @@ from rich.text import Text
 
 from models.types import RELEASED
 from streams.cli.arguments import MOST, check_task, check_workers, chosen_releases, version_or_path
-from streams.cli.files import check_writable, write_whole
+from streams.cli.files import check_writable, write_json
 from streams.cli.groups import MODELS, example
-from streams.cli.terminal import broker_settings, err, out, read_settings
+from streams.cli.terminal import broker_settings, err, out, print_json, read_settings, say
 
 if TYPE_CHECKING:
     from models.scores import Comparison
@@ -75,13 +74,12 @@ def evaluate(
         except EvaluationError as error:
             raise typer.BadParameter(str(error)) from None
     out.print(_score_table(evaluation))
-    out.print(
+    say(
         f"{evaluation.task} {evaluation.release} on {evaluation.data} ({evaluation.split}): "
-        f"{evaluation.records} records, {evaluation.seconds:.1f} s",
-        highlight=False,
+        f"{evaluation.records} records, {evaluation.seconds:.1f} s"
     )
     if json is not None:
-        write_whole(json, orjson.dumps(evaluation.as_dict(), option=orjson.OPT_INDENT_2))
+        write_json(json, evaluation.as_dict())
 
 
 def _only(task: str, releases: Sequence[str]) -> dict[str, str | Path]:
@@ -124,7 +122,7 @@ def releases(
     _add_workers(rows, worker or ())
     if json:
         listed = [_as_json(row) for row in rows]
-        out.out(orjson.dumps(listed, option=orjson.OPT_INDENT_2).decode(), highlight=False)
+        print_json(listed)
         return
     for row in rows:
         _print_release(row)
@@ -132,26 +130,16 @@ def releases(
         out.print("PV_BROKER is not set: no announcements were read, bundled releases are listed as live")
 
 
-def _add_workers(rows: Sequence[ListedRelease], addresses: Iterable[str]) -> None:
+def _add_workers(rows: Sequence[ListedRelease], addresses: Sequence[str]) -> None:
     """Adds each worker's address to the releases that it runs; raises OSError."""
-    for address in addresses:
-        versions = _run_by(address)
+    from streams.monitoring.workers import ask_workers
+
+    for worker in asyncio.run(ask_workers(addresses)):
+        if worker.error:
+            raise OSError(f"no worker answers at {worker.address}: {worker.error}")
         for row in rows:
-            if row.version == versions.get(row.task):
-                row.workers.append(address)
-
-
-def _run_by(address: str) -> dict[str, str]:
-    """Task to the version of its model, as a worker reports it; raises OSError naming the address."""
-    import http.client
-    import urllib.request
-
-    try:
-        root = (address if "://" in address else f"http://{address}").rstrip("/")
-        with urllib.request.urlopen(f"{root}/releases", timeout=5) as response:
-            return {task: state["version"] for task, state in orjson.loads(response.read()).items()}
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, http.client.HTTPException) as error:
-        raise OSError(f"no worker answers at {address}: {error}") from None
+            if row.version == worker.releases.get(row.task):
+                row.workers.append(worker.address)
 
 
 def _as_json(row: ListedRelease) -> dict[str, Any]:
@@ -199,20 +187,18 @@ def announce(
     _print_comparison(announcement.compared)
     if comparing is not None:
         _print_comparison(comparing.further, "decides nothing: ")
-    out.print(
+    say(
         f"{announcement.task} {announcement.version} is announced in place of "
-        f"{announcement.previous or 'none'}" + (", forced" if announcement.forced else ""),
-        highlight=False,
+        f"{announcement.previous or 'none'}" + (", forced" if announcement.forced else "")
     )
 
 
 def _print_comparison(compared: Comparison | None, note: str = "") -> None:
     if compared is not None:
-        out.print(
+        say(
             f"{note}{compared.score} on {compared.data}, {compared.records} records: "
             f"{compared.candidate:.4f}, live {compared.live:.4f}, difference {compared.difference:+.4f} "
-            f"(95 % {compared.low:+.4f} to {compared.high:+.4f})",
-            highlight=False,
+            f"(95 % {compared.low:+.4f} to {compared.high:+.4f})"
         )
 
 
@@ -230,9 +216,7 @@ def rollback(
     if not VERSION.fullmatch(version):
         raise typer.BadParameter(f"{version!r} is no version: 12 hexadecimal digits", param_hint="VERSION")
     announcement = asyncio.run(roll_back(task, version, broker_settings(), key))
-    out.print(
-        f"{task} {announcement.version} is announced in place of {announcement.previous}", highlight=False
-    )
+    say(f"{task} {announcement.version} is announced in place of {announcement.previous}")
 
 
 @app.command(rich_help_panel=MODELS, epilog=example("verify runs/ner/3f6c0a5e9b21"))
@@ -242,7 +226,7 @@ def verify(path: DIRECTORY) -> None:
 
     with verified(path, read_settings()) as (release, _):
         files = len(release.manifest.files)
-    out.print(f"{release.task} {release.version}: valid, {files} files", highlight=False)
+    say(f"{release.task} {release.version}: valid, {files} files")
 
 
 @app.command(rich_help_panel=MODELS, epilog=example("sign runs/ner/3f6c0a5e9b21 --key release.pem"))
@@ -259,7 +243,7 @@ def sign(
 
     release = open_release(path)
     write_signature(release, read_private_key(key))
-    out.print(f"{release.task} {release.version} is signed", highlight=False)
+    say(f"{release.task} {release.version} is signed")
 
 
 @app.command(
@@ -286,4 +270,4 @@ def export_model(
     tasks = (*RELEASED, *(task for task in FORMS if task not in RELEASED))
     with open_named(release if release in tasks else version_or_path(release), tasks, read_settings()) as own:
         export(own, directory, form)
-        out.print(f"{own.task} {own.version} is exported to {directory}", highlight=False, soft_wrap=True)
+        say(f"{own.task} {own.version} is exported to {directory}")

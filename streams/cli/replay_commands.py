@@ -7,7 +7,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import orjson
 import typer
 from rich.table import Table
 
@@ -20,9 +19,9 @@ from streams.cli.arguments import (
     stages_of,
     version_or_path,
 )
-from streams.cli.files import check_writable, write_whole
+from streams.cli.files import check_writable, write_json, write_whole
 from streams.cli.groups import MODELS, OPERATE, example
-from streams.cli.terminal import broker_settings, out, progress_bar
+from streams.cli.terminal import broker_settings, out, progress_bar, say
 
 if TYPE_CHECKING:
     from streams.replay.comparison import Comparison
@@ -105,7 +104,7 @@ def replay(
         asyncio.run(send_to(into, records))
     _write_reports(comparison, html, json)
     for name, value in facts(comparison):
-        out.print(f"{name}: {value}", markup=False, highlight=False, soft_wrap=True)
+        say(f"{name}: {value}")
     if comparison.scores:
         out.print(table(comparison))
 
@@ -117,7 +116,7 @@ def _write_reports(comparison: Comparison, html: Path | None, json: Path | None)
     if html is not None:
         write_whole(html, report.html(comparison).encode())
     if json is not None:
-        write_whole(json, orjson.dumps(as_json(comparison), option=orjson.OPT_INDENT_2))
+        write_json(json, as_json(comparison))
 
 
 def _read_gold(path: Path) -> Gold:
@@ -160,11 +159,10 @@ def redrive(
             )
         except ValueError as error:
             raise typer.BadParameter(str(error)) from None
-    out.print(
+    say(
         f"{topic}: {done.sent} sent back, {done.skipped} skipped (another reason, or sent back before), "
         f"{done.exhausted} already sent back {max_attempts} times, {done.too_large} too large, "
-        f"{done.deleted} deleted, {done.outdated} replaced or older than their topic",
-        highlight=False,
+        f"{done.deleted} deleted, {done.outdated} replaced or older than their topic"
     )
 
 
@@ -192,11 +190,7 @@ def skip(
         raise typer.BadParameter(f"the stage {group} reads {names}, not {topic}")
     was_read = asyncio.run(step_over(settings, source, partition, offset, group))
     how = "" if was_read else ", without key and value: it could not be read"
-    out.print(
-        f"{topic}/{partition}@{offset} moved to {source.dead_letters.name}{how}",
-        highlight=False,
-        soft_wrap=True,
-    )
+    say(f"{topic}/{partition}@{offset} moved to {source.dead_letters.name}{how}")
 
 
 @terminology.command(epilog=example("terminology diff 3f6c0a5e9b21 8d2b7c41f0aa"))
@@ -212,26 +206,20 @@ def diff(
     from streams.cli.display import plain_text
     from streams.cli.replay_runs import Range, run_replays
     from streams.replay.diff import recoded
+    from streams.replay.markup import terms
 
     check_writable(json=json)
     first, second = ({"normalization": version_or_path(name)} for name in (old, new))
     comparison = asyncio.run(run_replays(Range("mentions", start, stop), first, second, None))
     table = Table("mention", "times", "before", "after", "for example")
     for change in comparison.coding[:show]:
-        before, after = _term(change.old_pt, change.old_llt), _term(change.new_pt, change.new_llt)
+        before, after = terms(change.old_pt, change.old_llt), terms(change.new_pt, change.new_llt)
         cells = (change.text, str(change.count), before, after, ", ".join(change.examples))
         table.add_row(*map(plain_text, cells))
     out.print(table)
     total = sum(c.count for c in comparison.coding)
     reports = f"{recoded(comparison.differences)} of {comparison.compared} reports"
-    out.print(
-        f"{total} mentions in {reports} are coded differently; {len(comparison.coding)} different changes",
-        highlight=False,
-    )
+    say(f"{total} mentions in {reports} are coded differently; {len(comparison.coding)} different changes")
     if json is not None:
         rows = [asdict(c) for c in comparison.coding]
-        write_whole(json, orjson.dumps(rows, option=orjson.OPT_INDENT_2))
-
-
-def _term(pt: str | None, llt: str | None) -> str:
-    return f"{pt} ({llt})" if pt else "NIL"
+        write_json(json, rows)

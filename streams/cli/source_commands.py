@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streams.cli.arguments import INPUT, MOST_SECONDS
+from streams.cli.arguments import INPUT, MOST_SECONDS, named_values
 from streams.cli.groups import DATA, example
-from streams.cli.terminal import broker_settings, err
+from streams.cli.terminal import broker_settings, err, say
 
 if TYPE_CHECKING:
     from streams.intake.intake import PostIntake
@@ -92,6 +92,7 @@ def source(
 ) -> None:
     """Sends live posts to an input topic until stopped; reconnects, resumes, and passes deletions on."""
     from streams.sources.catalog import Options
+    from streams.sources.protocols.ndjson import FIELDS
 
     options = Options(
         topic=topic,
@@ -104,7 +105,7 @@ def source(
         feeds=feed or (),
         every=every,
         path=path,
-        fields=_mapping(field or []),
+        fields=named_values(field or (), "NAME=FIELD", FIELDS, "--field"),
         follow=follow,
         **({"x_server": x_server} if x_server else {}),
     )
@@ -134,7 +135,7 @@ def _serve(names: list[str], options: Options, everything: bool) -> None:
     with _as_wrong_argument():
         sources = make_sources(names, options, settings)
     for line in terms(names):
-        err.print(line, highlight=False, markup=False)
+        say(line, err)
     intake = _intake(settings, everything=everything)
     process = SourceProcess(
         sources, intake, settings, topic=options.topic, forget_authors=partial(forget_authors, settings)
@@ -150,18 +151,3 @@ def _intake(settings: Settings, *, everything: bool = False) -> PostIntake:
         return PostIntake.of(settings, everything=everything)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="PV_TERMS") from None
-
-
-def _mapping(items: list[str]) -> dict[str, str]:
-    """NAME=FIELD items as a dictionary; raises typer.BadParameter."""
-    from streams.sources.protocols.ndjson import FIELDS
-
-    mapping = {}
-    for item in items:
-        name, _, source_field = item.partition("=")
-        if name not in FIELDS or not source_field:
-            raise typer.BadParameter(
-                f"{item!r}: expected NAME=FIELD with a name of {', '.join(FIELDS)}", param_hint="--field"
-            )
-        mapping[name] = source_field
-    return mapping

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import orjson
 import typer
 from pydantic import ValidationError
 from pydantic_settings import SettingsError
@@ -36,6 +37,15 @@ class _Console(Console):
 
 out = _Console()
 err = _Console(stderr=True)
+
+
+def say(text: str, console: Console = out) -> None:
+    """Prints a text as it is, which a terminal wraps."""
+    console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def print_json(content: Any, console: Console = out) -> None:
+    console.out(orjson.dumps(content, option=orjson.OPT_INDENT_2).decode(), highlight=False)
 
 
 def read_settings() -> Settings:

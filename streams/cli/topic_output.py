@@ -16,7 +16,7 @@ from streams.broker.consumer import kafka_consumer, running_client
 from streams.broker.ranges import read_chunks
 from streams.broker.topic_check import differences
 from streams.cli.display import plain_text, render
-from streams.cli.terminal import progress_bar
+from streams.cli.terminal import progress_bar, say
 from streams.codec import BadRecord, decode_any
 from streams.order import Latest, read_revision
 from streams.records import Inbound
@@ -111,7 +111,7 @@ def _print_message(console: Console, topic: Topic[Any], message: Any) -> None:
     try:
         console.print(render(topic.name, decode_any(topic.kinds, message.value)))
     except BadRecord as error:
-        console.print(f"{place}: not a valid record: {error}", highlight=False, markup=False)
+        say(f"{place}: not a valid record: {error}", console)
 
 
 async def run_topics(console: Console, settings: Settings, *, create: bool) -> bool:
@@ -134,9 +134,9 @@ async def run_topics(console: Console, settings: Settings, *, create: bool) -> b
         table.add_row(topics.broker_name(settings, name), *cells)
     console.print(table)
     if await topics.is_embedded(settings):
-        console.print("an embedded broker: its topics cannot be configured", highlight=False)
+        say("an embedded broker: its topics cannot be configured", console)
         return True
     different = await differences(settings)
     for difference in different:
-        console.print(str(difference), highlight=False, markup=False, soft_wrap=True)
+        say(str(difference), console)
     return not any(d.problem for d in different)

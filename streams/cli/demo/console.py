@@ -21,6 +21,7 @@ from streams.cli.demo.run import Demo, Outcome
 from streams.cli.display import legend, render
 from streams.cli.feed import Arrival, Tally
 from streams.cli.refusals import REFUSALS_SHOWN, counted
+from streams.cli.terminal import say
 from streams.stopping import at_signals
 
 
@@ -98,22 +99,22 @@ def _print_outcome(console: Console, outcome: Outcome) -> None:
     for refusal in figures["refused"][:REFUSALS_SHOWN]:
         place = f"line {refusal['line']}" if "line" in refusal else refusal["id"]
         text = f"{refusal['topic']}, {place} refused: {refusal['reason']}"
-        console.print(text, highlight=False, markup=False)
+        say(text, console)
     if len(figures["refused"]) > REFUSALS_SHOWN:
         for line in counted((refusal["topic"], refusal["reason"]) for refusal in figures["refused"]):
-            console.print(line, highlight=False, markup=False)
+            say(line, console)
     for note in outcome.notes:
-        console.print(note, highlight=False, markup=False)
+        say(note, console)
     releases = ", ".join(f"{task} {version}" for task, version in figures["releases"].items())
-    console.print(f"releases: {releases}", highlight=False)
+    say(f"releases: {releases}", console)
     n = {name: len(figures[name]) for name in ("missing", "duplicated", "dead")}
     rate, first = figures["records_per_second"], figures["first_result_seconds"]
-    console.print(
+    say(
         f"{sum(figures['inputs'].values())} records in {figures['seconds']:.1f} s = {rate:.1f} per second; "
         f"first result {first} s after the start; "
         f"missing {n['missing']}, duplicated {n['duplicated']}, dead letters {n['dead']}; "
         f"peak memory {figures['peak_memory_bytes'] / 1e9:.2f} GB",
-        highlight=False,
+        console,
     )
 
 

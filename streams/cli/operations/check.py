@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from dataclasses import asdict
 
-import orjson
 import typer
 from aiokafka.errors import KafkaError
 from rich.console import Console
@@ -16,7 +15,7 @@ from models.releases.manifest import ReleaseError
 from streams.cli.operations import local_checks as local
 from streams.cli.operations.broker_checks import check_brokers
 from streams.cli.operations.local_checks import Finding, Grade
-from streams.cli.terminal import err, read_settings
+from streams.cli.terminal import err, print_json, read_settings
 from streams.records import Announcement
 from streams.rollout.announcements import read_announcements
 from streams.settings import Settings
@@ -66,7 +65,7 @@ async def run_check(console: Console, *, load: bool, json: bool) -> bool:
         listed = [finding async for finding in findings(load=load)]
     if json:
         rows = [asdict(finding) for finding in listed]
-        console.out(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode(), highlight=False)
+        print_json(rows, console)
     else:
         table = Table("", "what", "found", "what to do")
         for finding in listed:

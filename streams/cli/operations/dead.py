@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-import orjson
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from streams.cli.terminal import progress_bar
+from streams.cli.terminal import print_json, progress_bar, say
 from streams.dead_letters.browse import DESCRIBED, Letters, browse, describe, printable, read_letter
 from streams.records import Inbound
 from streams.settings import Settings
@@ -24,7 +23,7 @@ async def run_counts(console: Console, settings: Settings, *, json: bool) -> Non
         with progress_bar(f"reading {topic.dead_letters.name}") as progress:
             read.append(await browse(settings, topic.dead_letters.name, progress=progress))
     if json:
-        _write(console, [row for letters in read for row in _rows(letters)])
+        print_json([row for letters in read for row in _rows(letters)], console)
     else:
         console.print(_table([row for letters in read for row in _rows(letters)]))
 
@@ -36,7 +35,8 @@ async def run_topic(
     with progress_bar(f"reading {topic}") as progress:
         letters = await browse(settings, topic, reason=reason, limit=limit, progress=progress)
     if json:
-        _write(console, {"counts": _rows(letters), "letters": [asdict(letter) for letter in letters.newest]})
+        newest = [asdict(letter) for letter in letters.newest]
+        print_json({"counts": _rows(letters), "letters": newest}, console)
         return
     console.print(_table(_rows(letters)))
     for letter in letters.newest:
@@ -44,7 +44,7 @@ async def run_topic(
         back = f", sent back {letter.attempts} times before" if letter.attempts else ""
         why = f"{letter.stage} {letter.reason}, {letter.source}{back}: {letter.detail}"
         line = f"{letter.partition} {letter.offset}  {written}  {why}"
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
+        say(line, console)
 
 
 async def run_letter(
@@ -54,12 +54,12 @@ async def run_letter(
     letter = await read_letter(settings, *place)
     content = letter_content(letter, text=text)
     if json:
-        _write(console, content)
+        print_json(content, console)
         return
     for name, value in content.items():
         lines = value.items() if isinstance(value, dict) else [(name, value)]
         for label, line in lines:
-            console.print(f"{printable(label)}: {line}", highlight=False, markup=False, soft_wrap=True)
+            say(f"{printable(label)}: {line}", console)
     if not text:
         console.print(
             "The value and the sender's own headers are printed with --text.", style="dim", highlight=False
@@ -107,8 +107,3 @@ def _table(rows: list[dict[str, Any]]) -> Table:
     if not rows:
         table.add_row("no dead letters")
     return table
-
-
-def _write(console: Console, content: Any) -> None:
-    text = orjson.dumps(content, option=orjson.OPT_INDENT_2).decode()
-    console.out(text, highlight=False)

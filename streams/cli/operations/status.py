@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-import orjson
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from streams.cli.terminal import print_json, say
 from streams.monitoring.status import Member, StageStatus, State, Status
 from streams.monitoring.workers import WorkerStatus
 
@@ -17,7 +17,7 @@ _STYLES: dict[State, str] = {"ok": "green", "rebalancing": "yellow", "stalled": 
 
 def print_status(console: Console, status: Status, *, json: bool) -> None:
     if json:
-        console.out(orjson.dumps(asdict(status), option=orjson.OPT_INDENT_2).decode(), highlight=False)
+        print_json(asdict(status), console)
         return
     stages = Table("stage", "state", "workers", "lag", "oldest", "release")
     for stage in status.stages:
@@ -27,7 +27,7 @@ def print_status(console: Console, status: Status, *, json: bool) -> None:
     console.print(stages)
     waiting = {topic: n for topic, n in status.dead_letters.items() if n}
     letters = ", ".join(f"{topic} {n}" for topic, n in waiting.items()) or "none"
-    console.print(f"dead letters that were not sent back: {letters}", highlight=False)
+    say(f"dead letters that were not sent back: {letters}", console)
     if status.workers:
         console.print(_workers(status.workers))
     for problem in status.problems:

@@ -16,7 +16,7 @@ import typer
 
 from streams.cli.arguments import MOST
 from streams.cli.groups import RESULTS, example
-from streams.cli.terminal import broker_settings, err, out, read_settings
+from streams.cli.terminal import broker_settings, err, out, read_settings, say
 from streams.stopping import at_signals, freeze
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def store(
     It continues where it stopped last.
     """
     counts = asyncio.run(_follow(broker_settings(), until_end=until_end, accept_topics=accept_topics))
-    err.print(", ".join(f"{n} {name}" for name, n in counts.items()) or "nothing to write", highlight=False)
+    say(", ".join(f"{n} {name}" for name, n in counts.items()) or "nothing to write", err)
 
 
 async def _follow(settings: Settings, *, until_end: bool, accept_topics: bool) -> dict[str, int]:
@@ -94,7 +94,7 @@ def query(
     else:
         _print(names, shown)
     if more:
-        err.print(f"only the first {limit} rows; --limit 0 prints all", highlight=False)
+        say(f"only the first {limit} rows; --limit 0 prints all", err)
 
 
 @app.command(rich_help_panel=RESULTS, epilog=example("export parquet"))
@@ -108,7 +108,7 @@ def export(
         raise typer.BadParameter(f"{folder} is not a new or empty folder", param_hint="FOLDER")
     with reading(read_settings()) as database:
         written = write(database, folder)
-    out.print(", ".join(f"{n} rows of {name}" for name, n in written.items()), highlight=False)
+    say(", ".join(f"{n} rows of {name}" for name, n in written.items()))
 
 
 @contextmanager
@@ -130,7 +130,7 @@ def or_say(rows: Iterable[T], why: str) -> Iterator[T]:
         empty = False
         yield row
     if empty:
-        err.print(f"nothing to export: {why}", highlight=False, soft_wrap=True)
+        say(f"nothing to export: {why}", err)
 
 
 def _json_lines(names: list[str], rows: list[tuple[Any, ...]]) -> Iterator[str]:

@@ -10,7 +10,7 @@ import typer
 
 from streams.cli.files import write_whole
 from streams.cli.groups import RESULTS, example
-from streams.cli.terminal import err, out, read_settings
+from streams.cli.terminal import err, read_settings, say
 
 if TYPE_CHECKING:
     from streams.settings import Settings
@@ -55,9 +55,9 @@ def listed(load: FILE = None, lists: LISTS = None, terminology: TERMINOLOGY = No
         left_out += _keep(settings, LISTS_FILE, read(lists, ("list", "term"), names.get, terms))
     kept = load_lists(settings)
     pairs = sum(map(len, kept.labels.values()))
-    out.print(f"{pairs} terms in the labels of {len(kept.labels)} drugs", highlight=False)
+    say(f"{pairs} terms in the labels of {len(kept.labels)} drugs")
     for name in LISTS:
-        out.print(f"{len(kept.terms.get(name, ()))} terms in the list {name}", highlight=False)
+        say(f"{len(kept.terms.get(name, ()))} terms in the list {name}")
     if left_out:
         raise typer.Exit(1)
 
@@ -65,7 +65,7 @@ def listed(load: FILE = None, lists: LISTS = None, terminology: TERMINOLOGY = No
 def _keep(settings: Settings, file: str, found: Loaded) -> int:
     """Writes what was read to a file of PV_STATE; the number of lines that were left out."""
     for message in found.left_out:
-        err.print(f"left out, {message}", markup=False, highlight=False, soft_wrap=True)
+        say(f"left out, {message}", err)
     settings.state_folder.mkdir(0o700, parents=True, exist_ok=True)
     write_whole(settings.state_folder / file, orjson.dumps(found.table))
     return len(found.left_out)

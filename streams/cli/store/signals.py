@@ -17,7 +17,7 @@ from streams.cli.arguments import INPUT, MOST, MOST_SECONDS
 from streams.cli.files import check_writable, write_whole
 from streams.cli.groups import RESULTS, example
 from streams.cli.store.commands import reading
-from streams.cli.terminal import broker_settings, err, out, read_settings
+from streams.cli.terminal import broker_settings, err, out, read_settings, say
 from streams.stopping import end_at_sigterm
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class _Run:
             return True
         except (DatabaseError, KafkaError, TopicsError, TimeoutError) as error:
             message = redact(str(error)) or type(error).__name__
-            err.print(f"tried again soon: {message}", markup=False, highlight=False, soft_wrap=True)
+            say(f"tried again soon: {message}", err)
             self._surveillance, self._published = None, None
             return False
 
@@ -189,7 +189,7 @@ class _Run:
         ]
         await publish(self.settings, due, before - keys)
         self._published = keys
-        err.print(f"{len(due)} signals published, {len(before - keys)} withdrawn", highlight=False)
+        say(f"{len(due)} signals published, {len(before - keys)} withdrawn", err)
 
 
 def _parsed(until: str | None) -> datetime | None:
@@ -224,15 +224,12 @@ def _print(outcome: Outcome, shown: list[Signal], pairs: int) -> None:
     out.print(table)
     whole = outcome.windows["all"]
     unit = outcome.options.population.counted
-    out.print(
+    say(
         f"{len(shown)} of {pairs} pairs; {whole.reports} {unit} with {whole.pairs} pairs. "
-        "n: unique (all) reports; * signal of the weekly watch.",
-        highlight=False,
+        "n: unique (all) reports; * signal of the weekly watch."
     )
     if whole.prior_note:
-        err.print(whole.prior_note, highlight=False)
+        say(whole.prior_note, err)
     if n := outcome.without_language:
-        err.print(
-            f"--language leaves out {n} more reports: their source states no language.", highlight=False
-        )
-    err.print(CAVEAT, highlight=False)
+        say(f"--language leaves out {n} more reports: their source states no language.", err)
+    say(CAVEAT, err)

@@ -12,7 +12,7 @@ from models.redaction import redact
 from streams.cli.arguments import MOST_SECONDS
 from streams.cli.groups import MODELS, example
 from streams.cli.release_commands import KEY
-from streams.cli.terminal import broker_settings, out
+from streams.cli.terminal import broker_settings, say
 from streams.stopping import at_signals
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ async def run(supplements: Supplements, stop: asyncio.Event, *, announce: bool, 
                 raise
             line = f"tried again: {redact(str(error)) or type(error).__name__}"
         if line and line != said:
-            out.print(line, markup=False, highlight=False, soft_wrap=True)
+            say(line)
             said = line
         if not every:
             return

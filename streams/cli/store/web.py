@@ -12,7 +12,7 @@ import typer
 
 from streams.cli.groups import RESULTS, example
 from streams.cli.store.commands import or_say, reading
-from streams.cli.terminal import broker_settings, err, read_settings
+from streams.cli.terminal import broker_settings, err, read_settings, say
 
 if TYPE_CHECKING:
     from models.terminology import Term
@@ -57,9 +57,7 @@ async def _serve(settings: Settings, terms: list[Term]) -> None:
     if started is None:
         return
     runner, port = started
-    err.print(
-        f"http://{settings.web_host}:{port}/ serves {settings.database}", highlight=False, soft_wrap=True
-    )
+    say(f"http://{settings.web_host}:{port}/ serves {settings.database}", err)
     try:
         await stop.wait()
     finally:
@@ -110,10 +108,7 @@ def verify() -> None:
     decisions, passed = log.decisions, f"; {log.passed} records are no decisions" if log.passed else ""
     last, head = decisions[-1].hash if decisions else "none", KeptHead(settings).read()
     known = f"{head.length} were kept on this machine" if head else "none was kept on this machine"
-    err.print(
-        f"{len(decisions)} decisions, the chain is whole; last hash {last}; {known}{passed}",
-        highlight=False, soft_wrap=True,
-    )  # fmt: skip
+    say(f"{len(decisions)} decisions, the chain is whole; last hash {last}; {known}{passed}", err)
 
 
 async def _read(settings: Settings) -> ReviewLog:
