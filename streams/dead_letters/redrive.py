@@ -19,14 +19,7 @@ from aiokafka import TopicPartition
 from streams.broker.consumer import kafka_consumer, kafka_producer, running_client
 from streams.broker.deletions import Deletions, Place, read_deletions
 from streams.broker.ranges import Progress, read_between, read_chunks
-from streams.dead_letters.headers import (
-    ATTEMPTS,
-    HEADER_OVERHEAD,
-    TRUNCATED,
-    Reason,
-    attempts_of,
-    place_of,
-)
+from streams.dead_letters.headers import ATTEMPTS, HEADER_OVERHEAD, TRUNCATED, Reason, attempts_of, place_of
 from streams.dead_letters.redriven import SentOffsets
 from streams.records import Headers
 from streams.settings import Settings

@@ -23,15 +23,7 @@ from numpy.typing import NDArray
 from models.reading_form.form import reading_form
 from streams.intake.frames import Frames
 from streams.intake.minhash import PLACES, READ, signatures
-from streams.intake.wording import (
-    CUT,
-    CUT_BY_DOTS,
-    Words,
-    agreement,
-    is_repeated,
-    own_lines,
-    words_of,
-)
+from streams.intake.wording import CUT, CUT_BY_DOTS, Words, agreement, is_repeated, own_lines, words_of
 
 #: Values of a signature that must all be equal, and how many such bands are tried: all of the text's, and
 #: some of its head's, for reposts that were cut off.

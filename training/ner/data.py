@@ -17,13 +17,7 @@ from models.ner.decoding import CONTINUATION
 from models.ner.status_head import Pieces, piece_range
 from models.text import words
 from models.types import CODED_LABELS, LABELS, Span, Stated
-from training.common.corpora import (
-    CorpusError,
-    GoldMention,
-    GoldText,
-    hold_out,
-    read_psytar,
-)
+from training.common.corpora import CorpusError, GoldMention, GoldText, hold_out, read_psytar
 from training.common.tagging.word_tags import word_tags
 from training.evaluation.ner import ADE_TAGS, PSYTAR_TAGS
 from training.evaluation.relation import split_negatives, split_texts

@@ -31,13 +31,7 @@ from training.common.loop import TrainingLoop
 from training.common.program import check_base
 from training.normalization.data import marks_in_context, read, taught_phrases, terms_of
 from training.normalization.isolated import PhraseTrainee
-from training.normalization.network import (
-    CANDIDATES,
-    MAX_PIECES,
-    as_stored,
-    isolated_encoder,
-    stored_change,
-)
+from training.normalization.network import CANDIDATES, MAX_PIECES, as_stored, isolated_encoder, stored_change
 from training.normalization.parts import SEARCH, Parts, build, refreshed
 from training.normalization.phrases import mention_phrases, written_phrases
 from training.normalization.settings import CONTEXT_PIECES, CONTEXT_WORDS, Settings

@@ -12,12 +12,7 @@ from models.encoder.model import Encoder
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
 from models.summarization.extraction import answer_candidates, focus, focus_features, inserted_names
-from models.summarization.extraction.answer_candidates import (
-    Candidate,
-    candidate,
-    has_content,
-    with_leads,
-)
+from models.summarization.extraction.answer_candidates import Candidate, candidate, has_content, with_leads
 from models.summarization.extraction.focus import Focus
 from models.summarization.extraction.inserted_names import (
     NONE,

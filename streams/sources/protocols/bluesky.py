@@ -17,12 +17,7 @@ import aiohttp
 import orjson
 
 from streams.intake.items import AuthorDeletion, Deletion, Item, Post
-from streams.sources.protocols.connection import (
-    answered,
-    interruptions,
-    language_code,
-    session,
-)
+from streams.sources.protocols.connection import answered, interruptions, language_code, session
 from streams.sources.source import Backoff, Interrupted, Position, Ramp, SourceFailed, Step
 
 SERVERS = tuple(
