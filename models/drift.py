@@ -174,7 +174,5 @@ def read_reference(release: Release) -> Reference | None:
 
 
 def beside(release: Release) -> Path:
-    """Where the reference of a bundled release is, which was made before releases had them: a file more would
-    change its version.
-    """
+    """Where the reference of an older bundled release is: one file more would change its version."""
     return release.path.with_name(f"{release.version}.{REFERENCE}")

@@ -38,9 +38,7 @@ class Model(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A model with the task, version and kind of its release; the version is written to every record that the
-    model contributes to.
-    """
+    """A model with the task, version and kind of its release; records state the version."""
 
     task: str
     version: str
@@ -226,9 +224,7 @@ def canary_inputs(model: Any, stored: list[Any]) -> list[Any]:
 
 
 def canary_outputs(model: Any, stored: list[Any]) -> list[Any]:
-    """A manifest's canary outputs, with defaults for fields that were added to the outputs after it was
-    written.
-    """
+    """A manifest's canary outputs, with defaults for fields that are newer than the manifest."""
     if not hasattr(model, "canary_outputs"):
         return stored
     try:

@@ -1,6 +1,4 @@
-"""Memory of this process, and settings of the allocator of the C library, where that is glibc; elsewhere
-nothing is set.
-"""
+"""Memory of this process, and settings of glibc's allocator where there is one."""
 
 from __future__ import annotations
 

@@ -60,9 +60,7 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A score: its name, its definition in one line, and `value`, which maps sums (rows, columns) to scores
-    (rows,).
-    """
+    """A score; `value` maps sums (rows, columns) to scores (rows,)."""
 
     name: str
     definition: str

@@ -10,9 +10,7 @@ DATA = Path(__file__).parent / "data"
 
 
 def read_tsv(path: Path, columns: tuple[str, ...]) -> Iterable[list[str]]:
-    """Rows of a tab-separated file whose header begins with `columns`, below lines that begin with #;
-    ValueError where one is empty.
-    """
+    """Rows of a TSV file with a header of `columns`, # lines left out; ValueError for an empty one."""
     lines = _lines(path)
     top = next((i for i, line in enumerate(lines) if not line.startswith("#")), 0)
     if not lines or tuple(lines[top].split("\t")[: len(columns)]) != columns:

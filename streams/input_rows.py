@@ -1,6 +1,4 @@
-"""From the rows of people's files to reports: dates, ids where there are none, cells of text that stand
-for other values.
-"""
+"""From rows of files to reports: dates, ids where there are none, texts that stand for values."""
 
 from __future__ import annotations
 

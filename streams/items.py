@@ -62,9 +62,7 @@ def decoded(source: Topic[Any], record: Inbound) -> Item:
 
 
 def finished(item: Item, maker: Maker, *, keep_text: bool, limit: int) -> Item:
-    """The item with its output's provenance and value, of at most `limit` bytes; or with the fault that
-    prevents it.
-    """
+    """The item with its output's provenance and value, of `limit` bytes at most, or with its fault."""
     try:
         output = with_provenance(item.output, item.report, maker, item.record)
         value = encode(output if keep_text else without_text(output))

@@ -61,9 +61,7 @@ def with_provenance(output: Any, report: Report, maker: Maker, record: Inbound) 
 
 
 def received_at(record: Inbound) -> datetime | None:
-    """The broker's timestamp of a record; None where it has none. Raises BadRecord where it is outside of the
-    calendar.
-    """
+    """The broker's timestamp of a record, if any. Raises BadRecord outside of the calendar."""
     try:
         return record.time
     except ValueError:
@@ -78,9 +76,7 @@ def _received_first(report: Report, record: Inbound) -> datetime | None:
 
 
 def _fingerprint(report: Report) -> str:
-    """Eight hexadecimal digits of the text, time, drug and, if there is one, indication: a report edited
-    under its old id is no repeat.
-    """
+    """Eight hexadecimal digits of text, time, drug and indication: an edit is no repeat."""
     stated = () if report.indication is None else (report.indication,)
     content = encode((report.text, report.created_at, report.drug, *stated))
     return hashlib.blake2b(content, digest_size=4).hexdigest()

@@ -13,9 +13,7 @@ from streams.records import MAX_FOLDED, ExpandedReport, Summary, TaggedReport
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A report as it came, the form of its text, and the report in that form: with its mentions, acronyms and
-    what its source states.
-    """
+    """A report as it came, its form, and the report in that form with all that refers to it."""
 
     report: Any
     form: ReadingForm

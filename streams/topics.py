@@ -78,9 +78,7 @@ class Topic(Generic[R_co]):
 
     @property
     def dead_letters(self) -> Topic[Any]:
-        """The topic for records of this one that cannot be processed; it keeps them for 30 days, so that
-        somebody can look at them.
-        """
+        """The topic for records of this one that cannot be processed, for 30 days."""
         name = f"{self.name}.dead"
         return Topic(name, None, 1, 30 * DAY, max_message_bytes=MAX_DEAD_MESSAGE, keyed=False)
 
@@ -211,9 +209,7 @@ async def is_embedded(settings: Settings) -> bool:
 
 
 async def create(settings: Settings, topics: tuple[Topic[Any], ...] = TOPICS) -> list[str]:
-    """Creates the missing topics, waits until the broker lists them and returns their names; raises
-    TopicsError when the broker refuses.
-    """
+    """Creates the missing topics and waits for them; returns their names. Raises TopicsError."""
     existing = await partition_counts(settings)
     missing = [t for t in topics if t.name not in existing]
     if not missing:

@@ -37,9 +37,7 @@ class CueWords:
     """The cue words of the long forms of short forms; immutable."""
 
     def __init__(self, cues: Mapping[tuple[str, str], Sequence[str]] | None = None) -> None:
-        """`cues`: of a short form and a long form. A cue that several long forms of a short form have counts
-        for each its share.
-        """
+        """`cues`: of a short form and a long form; a cue of several long forms counts a share for each."""
         self.cues = dict(cues or {})
         self._forms: dict[str, dict[_Cue, list[str]]] = {}
         for (short, form), own in self.cues.items():
@@ -93,9 +91,7 @@ def _weight(distance: int, n_words: int) -> float:
 
 
 def words_of(text: str) -> _Cue:
-    """The words as they are compared: abbreviations as they are written, others small and without the s of a
-    plural.
-    """
+    """The words as they are compared: abbreviations as written, others small and in the singular."""
     return tuple(map(_singular, _WORD.findall(text)))
 
 

@@ -62,7 +62,5 @@ def question(text: str, span: Span, sentence: Span, long_forms: Sequence[str]) -
 
 
 def undotted(short_form: str) -> str:
-    """The short form without full stops between single letters: `P.C.P` and `PCP` are one acronym; `AC.1`
-    stays as it is.
-    """
+    """The short form without full stops between single letters: PCP for `P.C.P`; `AC.1` stays."""
     return short_form.replace(".", "") if _DOTTED.fullmatch(short_form) else short_form

@@ -1,6 +1,4 @@
-"""JSON in all the forms that people have: a line for each object, arrays, pretty-printed, and as pandas
-writes tables.
-"""
+"""JSON as people have it: a line for each object, arrays, pretty-printed, and pandas' tables."""
 
 from __future__ import annotations
 
@@ -31,9 +29,7 @@ LINES, ARRAY, OBJECTS, WHOLE = "JSON Lines", "JSON array", "JSON objects", "JSON
 
 
 def json_form(sample: bytes, is_whole: bool) -> str | None:
-    """The form of JSON that a file has by its beginning; None where it is not JSON. `is_whole`: the sample
-    is the whole file.
-    """
+    """The form of JSON of a file by its beginning, if any. `is_whole`: the sample is the file."""
     start = sample.removeprefix(b"\xef\xbb\xbf").lstrip()
     lines = [line for line in start.split(b"\n") if line.strip()]
     complete = lines if is_whole or start.endswith(b"\n") else lines[:-1]

@@ -135,9 +135,7 @@ def manifest_bytes(manifest: Manifest) -> bytes:
 
 
 def version_of(stored_manifest: bytes) -> str:
-    """The first 12 hexadecimal digits of the stored manifest's sha256; the manifest holds the digests of all
-    files.
-    """
+    """The first 12 hexadecimal digits of the sha256 of a manifest, which has those of all files."""
     return hashlib.sha256(stored_manifest).hexdigest()[:12]
 
 

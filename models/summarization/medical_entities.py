@@ -181,9 +181,7 @@ def named_in(entity: str, text: str, lexicon: DrugLexicon | None = None) -> bool
 
 
 def word_keys(text: str) -> list[str]:
-    """The words of a text as they are compared: in lower case, without punctuation, without the s of a plural
-    or a possessive.
-    """
+    """The words as they are compared: small, without punctuation, plural and possessive s."""
     without_possessives = re.sub(r"['\u2019]s\b", "", text.lower())
     return [_singular(word) for word in re.findall(r"[^\W_]+", without_possessives)]
 

@@ -59,9 +59,7 @@ class SummarizationModel:
         return TypeAdapter(list[ShortQuestion]).validate_python(stored)
 
     def predict(self, batch: Sequence[str]) -> list[ShortQuestion]:
-        """One short question for each text. What a message quotes is not read; it is empty for one that asks
-        nothing.
-        """
+        """One short question for each text, without what it quotes; empty where nothing is asked."""
         own = [without_quotes(text) for text in batch]
         asking = [message for message in own if not asks_nothing(message.text)]
         answers = iter(self.extract([message.text for message in asking]))

@@ -28,9 +28,7 @@ FIRST_BATCH = 8
 
 
 class _Place:
-    """The admission of a stage's next batch to inference: held from the time the batch leaves the queue until
-    its inference begins.
-    """
+    """The admission of a stage's next batch, from its leaving the queue to its inference."""
 
     def __init__(self, inference: InferenceWorkers) -> None:
         self._inference = inference

@@ -102,9 +102,7 @@ def kafka_producer(settings: Settings, **options: Any) -> Any:
 
 
 async def send_all(settings: Settings, messages: Iterable[tuple[str, bytes, bytes | None]]) -> None:
-    """Sends messages, each the name of its topic without PV_PREFIX, its key and its value, and waits for the
-    confirmations of the broker.
-    """
+    """Sends messages (topic without PV_PREFIX, key, value), and waits for their confirmations."""
     size, rest = request_bytes(settings), iter(messages)
     async with running_client(kafka_producer(settings, linger_ms=5, max_request_size=size)) as producer:
         while chunk := list(islice(rest, SENDS_AT_A_TIME)):

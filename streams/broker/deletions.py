@@ -22,9 +22,7 @@ class Place(NamedTuple):
 
 
 class Deletions:
-    """The tombstones of some keys, the last version of each in a partition, and from where on the topic still
-    has all records.
-    """
+    """Tombstones and last versions of some keys, and from where on the topic has all records."""
 
     def __init__(self, keys: Collection[bytes], beginnings: Mapping[int, int], start: int = 0) -> None:
         """`start`: the first offset at which a record of the keys may be."""
@@ -73,9 +71,7 @@ class Deletions:
 async def read_deletions(
     settings: Settings, topic: Topic[Any], reports: Collection[tuple[bytes, Place]]
 ) -> Deletions:
-    """What follows reports, keys and places on the topic. Raises TopicsError where the broker lacks the
-    topic.
-    """
+    """What follows reports, keys and places on the topic. Raises TopicsError where that is missing."""
     beginnings = await _beginnings(settings, topic)
     start = _start(reports, sorted(beginnings)) if reports else 0
     found = Deletions({key for key, _ in reports}, beginnings, start)

@@ -26,9 +26,7 @@ def is_lasting(error: Exception) -> bool:
 
 
 def wait_at_start(client: Any) -> None:
-    """Lets this AIOKafkaClient wait at its start for a broker that does not answer, whose login was tried
-    before.
-    """
+    """Lets this client wait at its start for a broker that does not answer; its login was tried."""
     bootstrap = client.bootstrap
 
     async def patient_bootstrap() -> None:

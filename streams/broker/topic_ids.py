@@ -35,9 +35,7 @@ class TopicId:
 
 
 async def topic_ids(client: Any, names: Sequence[str]) -> dict[str, TopicId]:
-    """The ids of those topics that the broker has, by name, asked through a started aiokafka client. Raises
-    KafkaError.
-    """
+    """The ids of the topics that the broker has, through a started client. Raises KafkaError."""
     node = client.get_random_node()
     if node is None:
         raise NodeNotReadyError("the broker names no node")

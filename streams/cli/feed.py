@@ -113,9 +113,7 @@ def _not_reached(letter: Arrival) -> Collection[str]:
 
 
 async def arrivals(settings: Settings) -> AsyncIterator[Arrival]:
-    """Everything that the stages write but tombstones, from the beginning of their topics; never ends by
-    itself.
-    """
+    """Whatever the stages write but tombstones, from the beginning of their topics; never ends."""
     consumer = kafka_consumer(
         settings, *SINKS, *DEAD, group_id=None, auto_offset_reset="earliest", fetch_max_wait_ms=100
     )

@@ -69,9 +69,7 @@ class Sender:
 
 
 class RateLimit:
-    """Limits a loop to `rate` turns per second; 0: no limit. What a loop that waited for something else has
-    missed is not made up for at once.
-    """
+    """Limits a loop to `rate` turns per second; 0: no limit. Missed turns are not made up for."""
 
     def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate = rate

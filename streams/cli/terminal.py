@@ -78,9 +78,7 @@ def broker_settings() -> Settings:
 
 @contextmanager
 def progress_bar(description: str) -> Iterator[Callable[[int, int | None], None]]:
-    """Shows a progress bar while the block runs; the block calls what it is given with (done, total), and the
-    total may be None: not known.
-    """
+    """Shows a progress bar for the block, which calls what it gets with (done, total or None)."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
         bar = progress.add_task(description, total=None)

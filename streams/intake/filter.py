@@ -87,9 +87,7 @@ def _is_word(text: str, start: int, end: int) -> bool:
 
 
 def _parted(text: str) -> Iterator[str]:
-    """The words that are written together, with blanks between their parts; and what may be a name in parts
-    of hashtags.
-    """
+    """Words that are written together, parted by blanks; and what may be a name in hashtags."""
     for word, is_tag in joined_words(text):
         parts = [text[part.start : part.end] for part in parts_of(text, word)]
         if len(parts) > 1:
@@ -103,9 +101,7 @@ def _joins(character: str) -> bool:
 
 
 def read_terms(path: Path) -> list[str]:
-    """The terms of a file, one a line; a line that begins with # is a comment. Raises ValueError, which names
-    the file.
-    """
+    """The terms of a file, one a line but for comments (#). Raises ValueError with its name."""
     try:
         # A file of Windows may begin with a byte order mark.
         lines = path.read_text(encoding="utf-8-sig").splitlines()

@@ -24,9 +24,7 @@ _MIX = np.uint32(0x9E3779B1)
 
 
 def signatures(text: str) -> tuple[Signature, Signature]:
-    """The minima of the whole text and those of its head; shape (128,) each. A text shorter than a shingle is
-    padded with spaces.
-    """
+    """The minima of the whole text and of its head, (128,) each; a short text is padded."""
     codes = np.frombuffer(text[:READ].ljust(SHINGLE).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
     n = len(codes) - SHINGLE + 1
     hashes = np.zeros(n, dtype=np.uint32)

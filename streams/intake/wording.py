@@ -75,9 +75,7 @@ _EMPTY = frozenset(_NOTHING.split())
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """The words in lower case, "n't" as "not", without punctuation, emoji and the mark of a repost
-    before them.
-    """
+    """The words in lower case, "n't" as "not", without punctuation, emoji and a repost's mark."""
     return tuple(_WORD.findall(_plain(text)))
 
 

@@ -60,9 +60,7 @@ async def _metrics(request: web.Request) -> web.Response:
 
 
 async def _live(request: web.Request) -> web.Response:
-    """Status 200 while no inference is beyond its deadline, else 503; no answer where the event loop does not
-    run.
-    """
+    """503 where an inference is beyond its deadline, else 200; silent if the event loop stands."""
     stalled = list(request.app[STALLED]())
     return web.json_response({"live": not stalled, "stalled": stalled}, status=503 if stalled else 200)
 

@@ -73,9 +73,7 @@ KEPT_SECONDS = 7 * 24 * 3600.0
 
 
 class Place(NamedTuple):
-    """A source record of a stage. The time tells it from one of the same offset after the topic was created
-    again.
-    """
+    """A source record of a stage; the time tells it from that of a topic created again."""
 
     stage: str
     topic: str

@@ -40,9 +40,7 @@ class Progress:
         self._last = clock()
 
     def infer(self, work: Callable[[], T], batch: Sequence[Inbound]) -> T:
-        """Runs `work` on a batch in the calling thread and takes its time, without that in which it waited
-        for the thread.
-        """
+        """Runs `work` on a batch in the calling thread, and takes its time without waiting for it."""
         started = self._clock()
         if not self._has_lag and not self._running:
             self._last = started

@@ -94,9 +94,7 @@ class _Connections:
         return connection
 
     def is_fault(self, record: logging.LogRecord) -> bool:
-        """Whether what aiohttp logs is a fault of this process. A request that is none is counted, and its
-        bytes do not come into the log.
-        """
+        """Whether what aiohttp logs is a fault here; bytes that are no request are counted instead."""
         if record.exc_info and isinstance(record.exc_info[1], HttpProcessingError):
             self.closed[Waiting.NO_HTTP] += 1
             return False
@@ -130,9 +128,7 @@ class _Connections:
             self._logged = now
 
     def _make_memory(self) -> None:
-        """Closes connections, those first that wait longest for their reader, until the others hold no more
-        than they may.
-        """
+        """Closes connections, the longest waiting first, until the others hold what they may."""
         held = {c: c.unread for c in self._open.values() if c.unread}
         total = sum(held.values())
         for connection in sorted(held, key=lambda c: c.unread_since):

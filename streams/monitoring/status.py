@@ -159,9 +159,7 @@ async def _ages(consumer: Any, positions: Iterable[_Position]) -> dict[TopicPart
 
 
 async def _members(settings: Settings, stage: Stage[Any, Any], admin: Any) -> tuple[str, list[Member]]:
-    """The state of a stage's consumer group, and its members with their partitions of the sources; a member
-    mostly has the same ones of each.
-    """
+    """The state of a stage's group, and its members with their partitions of the sources."""
     state, members = await describe_group(admin, group_id(settings, stage.name))
     names = {broker_name(settings, topic.name) for topic in stage.sources}
     return state, [

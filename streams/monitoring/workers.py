@@ -69,9 +69,7 @@ async def _ask(session: aiohttp.ClientSession, address: str) -> WorkerStatus:
 
 
 async def _get(session: aiohttp.ClientSession, url: str) -> Any:
-    """The JSON of an answer, whatever its status: 503 has one too. Raises ValueError where it is none, or has
-    more than MOST_BYTES.
-    """
+    """The JSON of an answer of any status. Raises ValueError where it is none, or too large."""
     async with session.get(url) as answer:
         content = bytearray()
         async for part in answer.content.iter_any():

@@ -272,9 +272,7 @@ class CodedEvent:
     def of(
         cls, mention: int, suspects: tuple[tuple[str, ...], Evidence], coding: Coding, state: Assertion
     ) -> CodedEvent:
-        """The event of a mention: its suspected drugs with their evidence, its code, and what the text states
-        about it.
-        """
+        """The event of a mention: suspected drugs with evidence, code, and what the text states."""
         term = coding.term
         return cls(
             mention=mention,
@@ -296,9 +294,7 @@ class CodedEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodedReport(TaggedReport):
-    """The final record of a post or a sentence, and of a question beside its `Summary`; spans are of the text
-    also where that was dropped.
-    """
+    """The final record of a text, of a question beside its `Summary`; spans hold without it too."""
 
     text: KeptText
     events: Annotated[tuple[CodedEvent, ...], FailFast()] = ()

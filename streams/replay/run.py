@@ -149,9 +149,7 @@ async def _batches(records: Sequence[Inbound], size: int) -> AsyncIterator[Seque
 def _split(
     stage: Stage[Any, Any], records: Sequence[Inbound], sent: Sequence[Any]
 ) -> tuple[list[Inbound], list[DeadLetter]]:
-    """The source records of the next stage, and the dead letters. A stage sends one of the two for each
-    record, in order.
-    """
+    """The next stage's source records, and dead letters: a stage sends one or the other, in order."""
     outputs, dead = [], []
     for record, (topic, key, value, headers) in zip(records, sent, strict=True):
         if topic == stage.sink.name:

@@ -59,9 +59,7 @@ def score_replays(results: Sequence[ReplayResult], gold: Gold) -> list[Score]:
 
 
 def _keys_with_gold(results: Sequence[ReplayResult], gold: Gold) -> list[Key]:
-    """The reports with gold. Of a report that became a dead letter in every chain only the id is known; its
-    input topic is left empty.
-    """
+    """The reports with gold; a dead letter of every chain has its id only, and no input topic."""
     keys = {key for r in results for key in latest(r.outputs) if key[1] in gold.records}
     with_output = {id_ for _, id_ in keys}
     dead = {d.key for r in results for d in r.dead if d.key in gold.records}

@@ -48,9 +48,7 @@ def is_passing(error: Exception) -> bool:
 async def send(
     settings: Settings, key: str, announcement: Announcement, signer: Ed25519PrivateKey | None = None
 ) -> None:
-    """Writes the announcement of a key, signed if there is a signer, and waits for the broker's
-    confirmation.
-    """
+    """Writes the announcement of a key, signed if there is a signer; the broker has confirmed it."""
     value = encode(announcement)
     headers = [(SIGNATURE_HEADER, sign_announcement(value, signer))] if signer is not None else []
     producer = kafka_producer(settings)
@@ -63,9 +61,7 @@ class Announcements(dict[str, Announcement]):
     """The valid announcements by task."""
 
     def __init__(self, trust: Trust | None = None) -> None:
-        """Where signatures are required (`trust`), those accepted earlier are valid until newer ones are
-        read.
-        """
+        """With `trust`, announcements accepted earlier are valid until newer ones are read."""
         super().__init__(trust.accepted() if trust is not None else {})
         self._trust = trust
         self._generations: dict[str, int] = {}
@@ -91,9 +87,7 @@ class Announcements(dict[str, Announcement]):
         return before if before is not None and before.sequence == announcement.sequence else None
 
     def generation(self, key: str) -> int:
-        """The generation of the release announced under a key: the offset of the announcement plus 1, and 0
-        without one.
-        """
+        """The offset of the announcement under a key plus 1, and 0 without one."""
         return self._generations.get(key, 0) if key in self else 0
 
 
@@ -114,9 +108,7 @@ async def reader(settings: Settings) -> AsyncIterator[Any]:
 
 
 async def read_to_end(consumer: Any, trust: Trust | None = None) -> tuple[Announcements, int]:
-    """Reads up to the present end of the topic; returns the valid announcements and the number of messages
-    read.
-    """
+    """Reads up to the present end of the topic; the valid announcements and the messages read."""
     announcements, count = Announcements(trust), 0
     partitions = [
         TopicPartition(name, p)

@@ -36,9 +36,7 @@ def kept_folder(task: str, settings: Settings) -> Path:
 
 
 def keep_copy(release: Release, settings: Settings) -> None:
-    """Keeps a copy of a release that was loaded, and removes the oldest beyond KEPT. A failure is logged: the
-    release runs all the same.
-    """
+    """Keeps a copy of a loaded release, and KEPT in all. A failure is logged: it runs anyway."""
     folder = kept_folder(release.task, settings)
     try:
         folder.mkdir(0o700, parents=True, exist_ok=True)
@@ -144,9 +142,7 @@ def open_named(name: str | Path, tasks: Collection[str], settings: Settings) -> 
 
 @contextmanager
 def open_directory(path: Path, settings: Settings) -> Iterator[Release]:
-    """A verified private copy of the release in a directory for the duration of the block; raises
-    ReleaseError.
-    """
+    """A verified private copy of a release's directory for the block; raises ReleaseError."""
     with private_folder(path.resolve().name or "release") as folder:
         yield open_copy(path, folder, _key(settings), _limits(settings))
 

@@ -49,9 +49,7 @@ SENTENCES = DATA / "acronym_sentences.tsv"
 
 
 def read_parts(data: Path, settings: Settings) -> tuple[list[Row], list[Row]]:
-    """Rows with several long forms for training, and of each acronym a share of them for validation; none is
-    in an evaluation part.
-    """
+    """Rows with several long forms for training, and a share of each acronym's for validation."""
     rows: list[Row] = []
     folder = data / "acronyms"
     for corpus in settings.names:
@@ -84,9 +82,7 @@ def sense_of(row: Row) -> tuple[str, str]:
 
 
 def sample_rows(rows: Sequence[Row], per_long_form: int, seed: int, total: int = 0) -> list[Row]:
-    """Rows in random order, at most `per_long_form` of one long form of an acronym and at most `total` in
-    all; 0: no limit.
-    """
+    """Rows in random order, at most `per_long_form` of a sense and `total` in all; 0: no limit."""
     order = list(rows)
     random.Random(seed).shuffle(order)
     seen: Counter[tuple[str, str]] = Counter()
@@ -114,9 +110,7 @@ def extended_dictionary(
     contexts: Iterable[AcronymContext],
     senses: Iterable[tuple[str, str]] = (),
 ) -> dict[str, list[str]]:
-    """The dictionary extended by the long forms of the sentences, and by `senses` (short form, long form),
-    that it lacks in any spelling.
-    """
+    """The dictionary with the long forms of sentences and `senses` that it lacks in any spelling."""
     forms = {short: list(long_forms) for short, long_forms in dictionary.items()}
     for short_form, long_form in [*((c.short_form, c.long_form) for c in contexts), *senses]:
         known = forms.setdefault(short_form, [])

@@ -1,6 +1,4 @@
-"""Training of the networks of Seneviratne et al. (2022), sections 3 and 4. The epoch with the best macro F1
-on the validation rows is kept.
-"""
+"""Training of Seneviratne et al. (2022), sections 3 and 4; the best epoch by macro F1 is kept."""
 
 from __future__ import annotations
 

@@ -47,9 +47,7 @@ def _detokenised(text: str) -> str:
 
 
 def rows_of_texts(texts: Iterable[str], dictionary: Mapping[str, Sequence[str]]) -> WrittenOut:
-    """A row for each long form that occurs in a text, with the acronym in its place; of a definition the
-    bracket is removed.
-    """
+    """A row for each long form in a text, the acronym in its place; brackets of definitions go."""
     acronyms = _acronyms_by_key(dictionary)
     first_words = {key.split()[0] for key in acronyms}
     rows = WrittenOut([], [])
@@ -70,9 +68,7 @@ def rows_of_texts(texts: Iterable[str], dictionary: Mapping[str, Sequence[str]])
 
 
 def _acronyms_by_key(dictionary: Mapping[str, Sequence[str]]) -> dict[str, list[tuple[str, str]]]:
-    """Key of a long form to the ambiguous short forms that have it, each with its spelling of the long
-    form.
-    """
+    """Key of a long form to the ambiguous short forms that have it, each with its spelling of it."""
     acronyms: dict[str, list[tuple[str, str]]] = {}
     for short_form, long_forms in dictionary.items():
         for long_form in long_forms if len(long_forms) > 1 else ():

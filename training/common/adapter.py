@@ -72,9 +72,7 @@ def _is_trained(name: str) -> bool:
 
 
 def adapter_tensors(model: nn.Module) -> dict[str, Tensor]:
-    """The adapter's matrices by the name of their layer in the base, the scale multiplied into b,
-    in 16 bits.
-    """
+    """The adapter's matrices by the name of their layer in the base, scaled b, in 16 bits."""
     from peft.tuners.lora import LoraLayer  # noqa: PLC0415  seconds to import
 
     tensors = {}

@@ -1,6 +1,4 @@
-"""From a folder of trained files to a release; canary answers and scores are those of the model as
-it is loaded for serving.
-"""
+"""From a folder of trained files to a release, with the answers and scores of the loaded model."""
 
 from __future__ import annotations
 

@@ -34,9 +34,7 @@ class CorpusError(UserError, ValueError):
 
 @contextmanager
 def in_form(path: Path) -> Iterator[None]:
-    """Around the reading of a file: raises CorpusError where it has other columns, keys or tags than it
-    should, or is not UTF-8.
-    """
+    """Raises CorpusError where a file is not UTF-8, or has other columns, keys or tags than it should."""
     try:
         yield
     except CorpusError:
@@ -90,9 +88,7 @@ def json_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def own_texts(path: Path) -> Iterator[str]:
-    """The texts of a user's file of JSON Lines; raises typer.BadParameter for a line without `text`, and for
-    a file that is not UTF-8.
-    """
+    """The texts of a user's JSON Lines; raises typer.BadParameter for another line or encoding."""
     import typer  # noqa: PLC0415  only programs have it loaded
 
     try:
@@ -115,9 +111,7 @@ def is_text(value: object) -> bool:
 
 
 def read_psytar(path: Path) -> list[GoldText]:
-    """Sentences as `token TAB tag` lines, separated by empty lines; tokens are joined by one space. Raises
-    CorpusError.
-    """
+    """Sentences of `token TAB tag` lines, empty lines between; spaces between tokens. Raises CorpusError."""
     with in_form(path):
         return _psytar(path)
 

@@ -18,9 +18,7 @@ _SHORT = 3
 
 
 def key(long_form: str) -> str:
-    """Equal for spellings that differ in case, hyphens, spaces, the possessive or the plural ("Crohn's
-    disease", "crohn diseases").
-    """
+    """Equal for spellings that differ in case, hyphens, spaces, plural and possessive."""
     words = re.findall(r"[^\W_]+", _POSSESSIVE.sub("", long_form.lower()))
     return "".join(word[:-1] if len(word) > _SHORT and re.search("[^s]s$", word) else word for word in words)
 

@@ -137,9 +137,7 @@ class Trainee(ABC):
     def one_pass(
         self, batches: Sequence[B], loss_of: Callable[[B], Tensor | dict[str, Tensor]], number: int
     ) -> dict[str, float]:
-        """A step of the optimizer for each batch, with a progress bar; the mean losses by name. Of several
-        losses the sum is minimised.
-        """
+        """A step of the optimizer for each batch, minimising the sum; the mean losses by name."""
         parameters, sums = self.parameters(), dict[str, float]()
         self.training(True)
         shown = track(
@@ -274,9 +272,7 @@ class TrainingLoop:
                 self.best, self.kept = epoch, self.trainee.kept_weights()
 
     def _judged(self, epoch: Epoch, seconds: float) -> Epoch:
-        """The epoch with whether it is kept: the best score so far that is not refused, or, where nothing is
-        validated, the last epoch.
-        """
+        """The epoch, kept if its score is the best and not refused, or if it is the last unvalidated."""
         note, kept = "", False
         if epoch.scores:
             untrained = self.curve[0].scores if self.curve and self.curve[0].number == 0 else {}

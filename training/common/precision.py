@@ -1,6 +1,4 @@
-"""The number format that a run computes in: products in 16 bits where the hardware has them faster, weights
-and sums always in 32 bits.
-"""
+"""The number format of a run: 16-bit products where the hardware has them, weights in 32 bits."""
 
 from __future__ import annotations
 
@@ -14,9 +12,7 @@ Precision = Literal["auto", "float32", "bfloat16"]
 
 
 def resolved(precision: Precision, device: torch.device | str = "cpu") -> Literal["float32", "bfloat16"]:
-    """What `auto` means on this device; a run's settings hold the answer, so that it resumes in the same
-    format.
-    """
+    """What `auto` means on this device; a run's settings hold the answer, for its resumption."""
     if precision != "auto":
         return precision
     if torch.device(device).type == "cuda":

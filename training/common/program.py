@@ -13,9 +13,7 @@ from models.encoder.capabilities import Need, refusal
 
 
 def checked_folder(folder: Path) -> Path:
-    """The folder; before hours of training raises typer.BadParameter where it could not be written at their
-    end.
-    """
+    """The folder; raises typer.BadParameter, before hours of training, if it cannot be written."""
     place = next(p for p in (folder.absolute(), *folder.absolute().parents) if p.exists())
     if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
         raise typer.BadParameter(f"{place} is no folder that this user may write to", param_hint="--output")
@@ -47,9 +45,7 @@ def check_base(base: str, need: Need) -> None:
 
 
 def device_of(name: DeviceName) -> torch.device:
-    """The device of that name; `auto` is the GPU where there is one. Raises typer.BadParameter where a GPU is
-    asked for and there is none.
-    """
+    """The device of a name, `auto` the GPU if there is one. Raises typer.BadParameter without it."""
     if name == "cuda" and not torch.cuda.is_available():
         raise typer.BadParameter("--device cuda: no GPU is available to torch")
     if name == "auto":

@@ -12,17 +12,13 @@ from training.common import UserError
 
 
 def run_program(main: Callable[..., None]) -> None:
-    """Runs the command line of a program as `reported`; its description is the docstring of the module of
-    `main`.
-    """
+    """Runs a program as `reported`; its description is the docstring of the module of `main`."""
     main.__doc__ = help_text(sys.modules[main.__module__].__doc__ or "")
     reported(lambda: typer.run(main))
 
 
 def reported(run: Callable[[], object]) -> None:
-    """Calls `run`. What the user can act on, such as a file that is missing, is printed in one line, with
-    exit code 1.
-    """
+    """Calls `run`; what the user can act on, as a missing file, is one line, with exit code 1."""
     try:
         run()
     except Exception as error:
@@ -44,8 +40,6 @@ def _reported_errors() -> tuple[type[Exception], ...]:
 
 
 def help_text(docstring: str) -> str:
-    """A docstring with each paragraph in one line, which a terminal wraps. Indented paragraphs, which are
-    commands, keep their lines.
-    """
+    """A docstring with each paragraph in one line; indented ones, commands, keep their lines."""
     paragraphs = docstring.strip().split("\n\n")
     return "\n\n".join(dedent(p) if p.startswith(" ") else " ".join(p.split()) for p in paragraphs)

@@ -39,9 +39,7 @@ def reference_of(task: str, model: Any, made_from: str, texts: Sequence[str]) ->
 
 
 def with_reference(path: Path, texts: TextsOf, root: Path) -> Release:
-    """Publishes the release in a directory under `root` with a reference, which gives it another version.
-    Raises ReleaseError.
-    """
+    """Builds the release of a directory with a reference, under another version. Raises ReleaseError."""
     release = open_release(path)
     task, manifest = release.task, release.manifest
     made = reference_of(task, model_class(task).load(release), *texts)

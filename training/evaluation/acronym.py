@@ -223,9 +223,7 @@ def scores(rows: Sequence[Row], chosen: Sequence[str]) -> dict[str, float]:
 
 
 def counts(rows: Sequence[Row], chosen: Sequence[str], margins: Sequence[float] = ()) -> Counts:
-    """(rows, 5): right, one, gold sense, chosen sense, margin; senses are numbered in the same way for the
-    same rows.
-    """
+    """(rows, 5): right, one, gold sense, chosen sense, margin; senses have the same numbers each time."""
     numbers = {sense: n for n, sense in enumerate(sorted({s for row in rows for s in row.senses}))}
     return np.array(
         [

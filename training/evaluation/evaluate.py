@@ -131,9 +131,7 @@ def evaluate_on(task: str, model: Any, version: str, split: str, corpus: Any) ->
 
 
 def compare(candidate: Evaluation, live: Evaluation) -> Comparison:
-    """Compares two releases by the task's primary score; raises EvaluationError unless both were evaluated on
-    the same records.
-    """
+    """Compares two evaluations of the same records by the primary score; raises EvaluationError."""
     for name in ("task", "data", "split", "records"):
         new, old = getattr(candidate, name), getattr(live, name)
         if new != old:

@@ -43,9 +43,7 @@ BASELINE = "the base that was not trained, with the same pooling"
 
 
 class Pair(NamedTuple):
-    """Two sentences and their gold similarity, or another pair whose similarity by the system
-    itself is gold.
-    """
+    """Two sentences and their gold similarity, or a pair whose similarity by the system is gold."""
 
     first: str
     second: str

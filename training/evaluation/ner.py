@@ -1,6 +1,4 @@
-"""Evaluation of tagging: strict spans on PsyTAR and on the folds of the ADE corpus; the baseline is a
-dictionary of training mentions.
-"""
+"""Evaluation of tagging: strict spans on PsyTAR and ADE folds, beside a dictionary of mentions."""
 
 from __future__ import annotations
 

@@ -54,9 +54,7 @@ TEXTS: dict[str, tuple[str, Callable[[], list[str]]]] = {
 
 
 def make(task: str, most: int = MOST) -> Path:
-    """Writes the reference of the bundled release of a task, and removes that of the one before; returns its
-    path.
-    """
+    """Writes the reference of a task's bundled release in place of the last one; returns its path."""
     release = open_release(bundled(task))
     made_from, read = TEXTS[task]
     texts = TextsOf.some(made_from, read(), most)

@@ -99,9 +99,7 @@ BASELINES = {
 
 
 class Corpus(NamedTuple):
-    """What a release is evaluated on; `part` names the test part, `without` the sentences without an adverse
-    event.
-    """
+    """What a release is evaluated on; `without` names the sentences without an adverse event."""
 
     part: str
     training: list[GoldText]

@@ -1,6 +1,4 @@
-"""The result of measuring any task: counts of each record, the counts of a trivial baseline, and the scores
-computed from them.
-"""
+"""The result of a task's measure: counts of each record, those of a trivial baseline, and scores."""
 
 from __future__ import annotations
 

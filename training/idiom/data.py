@@ -1,6 +1,4 @@
-"""Sentences with an idiom and their paraphrases, from the training file of SemEval-2022 task 2B and from the
-teaching corpus.
-"""
+"""Sentences with an idiom and their paraphrases, of SemEval-2022 task 2B and of the teaching corpus."""
 
 from __future__ import annotations
 

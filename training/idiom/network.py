@@ -38,18 +38,14 @@ def trainable_encoder(settings: Settings, meanings: Mapping[str, Sequence[str]])
 
 
 def mean_embeddings(encoder: Encoder, texts: Sequence[Sequence[str]]) -> Tensor:
-    """(tokens, dimension) for the texts of each token: the mean over its texts of the mean embedding of a
-    text's pieces.
-    """
+    """(tokens, dimension): the mean over a token's texts of the mean embedding of their pieces."""
     weight = encoder.model.get_input_embeddings().weight.detach()
     rows = [torch.stack([weight[p].mean(0) for p in _pieces(encoder, own)]).mean(0) for own in texts]
     return torch.stack(rows)
 
 
 def mean_vectors(encoder: Encoder, texts: Sequence[str]) -> Tensor:
-    """(texts, dimension): the mean over each text's pieces, as `Encoder.embed` but with gradients and not
-    scaled to unit length.
-    """
+    """(texts, dimension): the mean over pieces, as `Encoder.embed` with gradients and any length."""
     pieces = _pieces(encoder, texts)
     vectors: list[Tensor] = [torch.empty(0)] * len(pieces)
     for batch in by_length([len(p) for p in pieces], CHUNK):

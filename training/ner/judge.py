@@ -30,9 +30,7 @@ _TEXTS = (
 
 @dataclass(frozen=True, slots=True)
 class Settings(TaggerSettings):
-    """What determines the weights of a run; training/recipes/judge.toml has the reason of what differs from a
-    tagger's.
-    """
+    """What determines a run's weights; training/recipes/judge.toml has reasons where a tagger's differ."""
 
     base: str = mpnet.NAME
     corpora: Corpora = "psytar"

@@ -1,6 +1,4 @@
-"""The mean of the weights of several taggers that were trained from the same weights (Wortsman et al. 2022):
-a tagger as fast as one of them.
-"""
+"""The mean of taggers' weights that began alike (Wortsman et al. 2022), as fast as one of them."""
 
 from __future__ import annotations
 

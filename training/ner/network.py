@@ -1,6 +1,4 @@
-"""The network of CONORM-NER as a run begins with it, and its losses: tags, whether a text reports an event,
-and the status of effects.
-"""
+"""CONORM-NER's network at the start of a run, and its losses: tags, events of texts, statuses."""
 
 from __future__ import annotations
 

@@ -180,9 +180,7 @@ def training_sentences(corpora: Mapping[str, Corpus], settings: Settings) -> lis
 
 
 def counted_transitions(corpora: Mapping[str, Corpus]) -> Floats:
-    """The transitions between the tags of the training sentences of all corpora but the negatives, which hold
-    no mentions on purpose.
-    """
+    """Transitions between tags of the training sentences, without the negatives, which have no mention."""
     numbers = {tag: i for i, tag in enumerate(tags_of(LABELS))}
     sequences = [
         [numbers[tag] for tag in word_tags(text, words(text.text), corpus.lexicon)]

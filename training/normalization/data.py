@@ -53,9 +53,7 @@ class Phrase(NamedTuple):
 
 
 def read(data: Path, more: Sequence[GoldCoding] = (), limit: int = 0) -> Split:
-    """PsyTAR's coded mentions in three parts, with `more` for training; of those at most `limit`, 0: all.
-    Raises CorpusError.
-    """
+    """PsyTAR's coded mentions in three parts, with `more` for training. Raises CorpusError."""
     groups = split_groups()
     golds = list(read_psytar_codes(data / "psytar/normalization.csv"))
     split = extended(heldout_split(golds, groups), more, groups)

@@ -107,9 +107,7 @@ class PhraseTrainee(Trainee):
         return accuracy(model, self.validation)
 
     def loss(self, batch: Sequence[Phrase]) -> dict[str, Tensor]:
-        """By what the phrases are compared with: one name for each phrase of the batch, in both directions,
-        and all names.
-        """
+        """By what phrases are compared with: a name for each, in both directions, and all names."""
         if self._step % REFRESH == 0:
             self.encoder.model.eval()
             self._vectors = self._embedded_names().to(self.device)
@@ -128,9 +126,7 @@ class PhraseTrainee(Trainee):
         return {"batch": (there + back) / 2, "names": self._over_names(words, batch, pts)}
 
     def _over_names(self, words: Tensor, batch: Sequence[Phrase], pts: np.ndarray[Any, Any]) -> Tensor:
-        """The loss over all names, in which all names of the right preferred term are right but the name
-        itself.
-        """
+        """The loss over all names; those of the right preferred term are right, but the name itself."""
         right = torch.from_numpy(pts[:, None] == self._pts)
         ignored = torch.zeros_like(right)
         for i, phrase in enumerate(batch):

@@ -66,9 +66,7 @@ class RefiningNetwork:
         )
 
     def files(self) -> dict[str, dict[str, Tensor]]:
-        """File name to tensors of a release: the matrices, and what training changed of S_context in 8
-        bits.
-        """
+        """File name to tensors of a release: the matrices, and the change of S_context in 8 bits."""
         before = dict(Encoder.load(self._settings.base_of_context).model.named_parameters())
         after = {n: p for n, p in trained_state(self.context.model).items() if n in before}
         changes = in_8_bits({name: p - before[name].detach().cpu() for name, p in after.items()})

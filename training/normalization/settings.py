@@ -20,9 +20,7 @@ CONTEXT_PIECES = 16
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What determines the weights of a run, and how its release searches; the defaults are those of the
-    recipe.
-    """
+    """What determines the weights of a run, and how its release searches; by default the recipe."""
 
     base: str = "mini"
     trained: Literal["isolated", "context"] = "isolated"

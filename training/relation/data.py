@@ -1,6 +1,4 @@
-"""Training sentences of CLNER, CLDR and CLGS: pieces, the words that they make up, tags, and the last words
-of related mentions.
-"""
+"""Training sentences of CLNER, CLDR and CLGS: pieces, words, tags, last words of related mentions."""
 
 from __future__ import annotations
 
@@ -60,9 +58,7 @@ class Example:
 
 
 class Corpus(NamedTuple):
-    """Sentences with (`train`, `valid`) and without an adverse event; `train` may end with sentences of the
-    teaching corpus.
-    """
+    """Sentences with (`train`, `valid`) and without an adverse event; `train` may have written ones."""
 
     train: list[GoldText]
     valid: list[GoldText]

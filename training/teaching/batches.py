@@ -185,9 +185,7 @@ def phrase(line: Line) -> Phrase:
 
 
 def acronym_context(line: Line) -> AcronymContext:
-    """Raises MarkupError with file and line where it is not a short form, a long form and a sentence,
-    separated by tabs.
-    """
+    """Raises MarkupError with its place where a line is not short form, long form and sentence."""
     cells = line.content.split("\t")
     if len(cells) != len(fields(AcronymContext)) or not all(c and c == c.strip() for c in cells):
         raise MarkupError(f"{line.place}: not a short form, a long form and a sentence separated by tabs")

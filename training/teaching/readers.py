@@ -32,9 +32,7 @@ AFFIRMED: dict[str, tuple[str | None, ...]] = {
 
 @cache
 def marked_texts(kind: Kind, part: Part, folder: Path = FOLDER) -> Sequence[tuple[str, MarkedText]]:
-    """Posts or clinical sentences with their ids and all their marks, flagged ones too. A folder is read once
-    in a process.
-    """
+    """Posts or clinical sentences with their ids and all their marks. A folder is read once."""
     return tuple((line.id, batches.marked(line)) for line in batches.lines(kind, part, folder))
 
 
@@ -98,9 +96,7 @@ def questions(part: Part, folder: Path = FOLDER) -> list[tuple[str, Question]]:
 
 @cache
 def phrases(part: Part, folder: Path = FOLDER) -> Sequence[GoldCoding]:
-    """Lay phrases with their preferred term; the sentence is the phrase itself. A folder is read once in a
-    process.
-    """
+    """Lay phrases with their preferred term, each its own sentence. A folder is read once."""
     found = (batches.phrase(line) for line in batches.lines("phrases", part, folder))
     return tuple(GoldCoding(p.phrase, p.phrase, "", (p.pt,)) for p in found)
 

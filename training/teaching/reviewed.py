@@ -20,9 +20,7 @@ ID = "reviewed-"
 
 
 def read_reviewed(path: Path) -> dict[str, MarkedText]:
-    """Id to text with its marks; a rejected event is a mark NONE. Raises typer.BadParameter for a file of
-    another kind.
-    """
+    """Id to text with its marks, NONE for a rejected event. Raises typer.BadParameter."""
     found = {}
     for number, line in json_lines(path):
         try:
@@ -37,9 +35,7 @@ def read_reviewed(path: Path) -> dict[str, MarkedText]:
 def reviewed_texts(
     marked: dict[str, MarkedText], *, candidates: bool, without: Collection[str]
 ) -> list[GoldText]:
-    """The texts with their mentions but those of `without`, which are tested on; `candidates` as in
-    `training.teaching.readers.gold_texts`.
-    """
+    """The texts with their mentions, but for `without`; `candidates` as in `gold_texts`."""
     return [
         gold_text(id_, text, candidates, LABELS) for id_, text in marked.items() if text.text not in without
     ]

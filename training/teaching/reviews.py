@@ -25,9 +25,7 @@ _MARKS = {
 
 
 def recipe_reviews(data: Path) -> tuple[dict[str, MarkedText], dict[str, Stated]]:
-    """The texts of the recipe's part of the marked reviews by id, and what is stated beside each. Raises
-    CorpusError.
-    """
+    """The recipe's marked reviews by id, and what is stated beside each. Raises CorpusError."""
     reviews = {f"{ID}{r.id}-{r.field}": r for r in read_marked("recipe", data) if r.text.strip()}
     stated = {id_: _stated(review) for id_, review in reviews.items()}
     return {id_: MarkedText(r.text, _marks(r)) for id_, r in reviews.items()}, stated

@@ -1,6 +1,4 @@
-"""The answers that a message offers: the asking clause of each sentence, and the features by which a linear
-ranker chooses one.
-"""
+"""The answers that a message offers, the asking clause of each sentence, and their features."""
 
 from __future__ import annotations
 
@@ -148,9 +146,7 @@ def candidate(text: str, sentence: Span, focus: Focus | None) -> Candidate:
 
 
 def with_leads(found: Sequence[Candidate]) -> list[Candidate]:
-    """The candidates of a text, and those of two sentences: a short question behind another one, or behind a
-    short statement.
-    """
+    """The candidates of a text, also a short question behind another one or a short statement."""
     pairs = [joined(a, b) for a, b in itertools.pairwise(found) if b.asks and _may_join(a, b)]
     return [*found, *pairs]
 

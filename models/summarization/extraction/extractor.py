@@ -141,9 +141,7 @@ class Extractor:
     def _with_names(
         self, message: Message, question: str, names: Sequence[Focus], sure: bool
     ) -> tuple[str, list[Focus]]:
-        """The question with the names that it lacks, and these: the first as its topic if it is `sure`, the
-        others in brackets.
-        """
+        """The question with the names that it lacks: the first as its topic if `sure`, others in brackets."""
         if sure:
             question = with_topic(question, with_allergy(message.text, names[0]))
         others = [n for n in names[sure:] if not repeats(question, n, self.lexicons.drugs)]
@@ -173,9 +171,7 @@ def likely(about: Topics, probabilities: Sequence[float], least: float) -> Focus
 
 
 def topics(encoder: Encoder, read: Sequence[Message]) -> list[Topics]:
-    """The possible topics of each message. The names are encoded without context, which would make their
-    vectors too similar.
-    """
+    """The possible topics of each message; with context the vectors of names would be too alike."""
     found = [focus.candidates(message) for message in read]
     names = iter(encoder.embed([f.text for own in found for f in own]).unbind())
     return [

@@ -44,9 +44,7 @@ class KeyWords:
     """The logistic regression of a release."""
 
     def __init__(self, weights: Tensor, dimension: int) -> None:
-        """`weights`: (features,), see `word_features`; raises ValueError if they are for another
-        dimension of vectors.
-        """
+        """`weights`: (features,), see `word_features`; ValueError where vectors have another dimension."""
         if weights.shape != (2 * dimension + _NUMBERS,):
             raise ValueError(f"key words: weights of shape {tuple(weights.shape)} for {dimension} dimensions")
         self.weights = weights
@@ -90,9 +88,7 @@ def word_key(text: str, span: Span) -> str:
 
 
 def phrases(text: str, spans: Sequence[Span], probabilities: Sequence[float]) -> list[Span]:
-    """Probable words with the less probable ones beside them, "blood in semen" for example, the most probable
-    first.
-    """
+    """Probable words with less probable ones beside them, "blood in semen", the most probable first."""
     found: dict[Span, float] = {}
     for first, last in _runs(text, spans, probabilities):
         best = max(probabilities[first : last + 1])

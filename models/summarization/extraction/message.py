@@ -1,6 +1,4 @@
-"""The input of the extractor: names of the lexicons, and the vectors of its words, from which those
-of its parts are made.
-"""
+"""The input of the extractor: names of the lexicons, and the vectors of words."""
 
 from __future__ import annotations
 

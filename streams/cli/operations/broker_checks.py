@@ -34,9 +34,7 @@ _LOGIN = "check PV_SECURITY, PV_SASL_MECHANISM, the user and the password or tok
 
 
 async def check_brokers(settings: Settings) -> AsyncIterator[Finding]:
-    """Connects to every address, logs in, and looks at topics and groups; stops where nothing more can be
-    found out.
-    """
+    """Connects, logs in, looks at topics and groups; stops where nothing more can be found out."""
     reached = []
     for address in settings.bootstrap:
         finding = await _reach(address, settings)

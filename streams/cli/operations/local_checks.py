@@ -119,9 +119,7 @@ def check_memory() -> Iterator[Finding]:
 
 
 def _free_memory() -> int | None:
-    """Bytes that this process may still use: those of the machine, or of its control group; None where
-    neither is known.
-    """
+    """Bytes free on the machine, or in this control group; None where neither is known."""
     free = []
     try:
         (line,) = [row for row in _MEMINFO.read_text().splitlines() if row.startswith("MemAvailable:")]

@@ -96,9 +96,7 @@ class Bluesky:
     async def _steps(
         self, socket: aiohttp.ClientWebSocketResponse, server: str, latest_start: int | None
     ) -> AsyncGenerator[Step, None]:
-        """`latest_start`: a replay that has everything begins at this time or before; None: there is no
-        replay.
-        """
+        """`latest_start`: a whole replay begins at this time or before; None: there is no replay."""
         while True:
             async with asyncio.timeout(self.silence):
                 message = await _received(socket)
@@ -118,9 +116,7 @@ class Bluesky:
 
 
 async def _received(socket: aiohttp.ClientWebSocketResponse) -> aiohttp.WSMessage:
-    """The next message that is no ping. What is there already is received without waiting, and the other
-    sources would stand still.
-    """
+    """The next message but pings; lets the other sources run also where some wait already."""
     while True:
         await asyncio.sleep(0)
         message = await socket.receive()

@@ -64,9 +64,7 @@ async def answered(request: Awaitable[_Answer]) -> AsyncIterator[_Answer]:
 
 @contextmanager
 def interruptions() -> Iterator[None]:
-    """Raises Interrupted for the errors of a connection. Their messages may quote addresses, so only their
-    types are kept.
-    """
+    """Raises Interrupted for errors of a connection, with their types: messages may quote addresses."""
     try:
         yield
     except aiohttp.WSServerHandshakeError as error:

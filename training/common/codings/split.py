@@ -1,6 +1,4 @@
-"""The split of the coded mentions by drug and by preferred term, so that no mention is both trained on and
-tested.
-"""
+"""The split of the coded mentions by drug and preferred term: none is both trained on and tested."""
 
 from __future__ import annotations
 

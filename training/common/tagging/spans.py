@@ -31,9 +31,7 @@ def gold_spans(texts: Iterable[GoldText]) -> list[list[tuple[int, int, str]]]:
 
 
 class DictionaryTagger:
-    """The trivial baseline of tagging: the longest strings that are mentions in training, with their most
-    frequent label there.
-    """
+    """The trivial baseline: the longest training mentions, each with its most frequent label."""
 
     def __init__(self, training: Iterable[GoldText]) -> None:
         seen: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)

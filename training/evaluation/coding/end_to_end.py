@@ -103,9 +103,7 @@ def _counts(sentences: Sequence[Sentence], coded: Sequence[set[str]], by_term: d
 
 
 def matched_terms(gold: Set[frozenset[str]], found: Set[str]) -> int:
-    """The number of gold mentions that are found; each predicted term counts for one gold mention, so that as
-    many as possible are found.
-    """
+    """The most gold mentions that can be found with each predicted term counting for one."""
     taken: dict[str, frozenset[str]] = {}
 
     def has_term(wanted: frozenset[str], tried: set[str]) -> bool:

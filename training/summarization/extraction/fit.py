@@ -1,6 +1,4 @@
-"""Fits a linear ranker: the softmax over the candidates of a text shall be that over their values (ListNet,
-Cao et al. 2007).
-"""
+"""Fits a linear ranker: softmax over a text's candidates to that over their values (ListNet, 2007)."""
 
 from __future__ import annotations
 

@@ -102,9 +102,7 @@ def _insertion(
     probabilities: Sequence[Sequence[float]],
     of_answer: dict[str, float],
 ) -> tuple[dict[str, float], float, float]:
-    """The weights of the names that the chosen questions lack, and the least probabilities of the first name
-    and of a further one.
-    """
+    """The weights of names that chosen questions lack, and the least probabilities of two."""
     ranker = LinearRanker(of_answer, answer_candidates.FEATURES)
     lacked: list[list[Insertable]] = []
     wanted: list[list[bool]] = []
@@ -131,9 +129,7 @@ def _insertion(
 
 
 def _in_reference(found: Sequence[Focus], summary: str, drugs: DrugLexicon) -> list[float]:
-    """The share of each candidate's words that are in the written question, function words aside; 1 for
-    another name of a medicine in it.
-    """
+    """The share of each candidate's words in the written question; 1 for a drug's other name."""
     reference = set(word_keys(summary))
     bags = [set(word_keys(f.text)) - FUNCTION_WORDS for f in found]
     return [
@@ -143,9 +139,7 @@ def _in_reference(found: Sequence[Focus], summary: str, drugs: DrugLexicon) -> l
 
 
 def _least(found: Sequence[tuple[float, float]], precision: float) -> float:
-    """The lowest probability above which the share `precision` is wholly in the written question; `found`:
-    probability, and 1 where it is.
-    """
+    """The lowest probability from which the share `precision` is wholly in the written question."""
     right, least = 0, 1.0
     for n, (probability, value) in enumerate(sorted(found, reverse=True), 1):
         right += value == 1

@@ -93,9 +93,7 @@ FORMS: dict[str, Callable[[Path], Iterator[str]]] = {
 
 
 def mentions(folder: Path) -> Iterator[tuple[str, str]]:
-    """The mentions of the corpora below a folder with the file that they are in; files that are absent are
-    passed over.
-    """
+    """The mentions of the corpora below a folder, each with its file; absent files are passed over."""
     for path in sorted(folder.glob("psytar/*.conll")):
         yield from ((path.name, t.text[m.start : m.end]) for t in read_psytar(path) for m in t.mentions)
     if (folder / "ade/sentences.json").exists():

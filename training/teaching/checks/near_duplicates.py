@@ -106,9 +106,7 @@ class Index:
                 yield key, jaccard
 
     def _prefix(self, found: set[str]) -> list[tuple[int, str]]:
-        """The rarest shingles of a text, each with the number of those from it on; those of no indexed text
-        come first.
-        """
+        """The rarest shingles of a text, each with the number of those from it on; unknown ones first."""
         frequency, total = self._frequency, len(found)
         ordered = sorted((frequency.get(shingle, 0), shingle) for shingle in found)
         kept = total - math.ceil(self._shingles.threshold * total - ROUNDING) + 1
