@@ -52,7 +52,7 @@ def listed(text: str, drugs: Sequence[Mention], effects: Sequence[Mention]) -> L
                 elif previous is not None and previous not in drug_of and _is_name(text, previous, mention):
                     of_others |= {previous, mention}
         previous = mention
-    stated = end_of_reactions(text, min((drug.start for drug in drugs), default=0))
+    stated = _end_of_reactions(text, drugs)
     if stated is not None or len(set(drug_of.values())) > 1:
         of_others = {effect for effect in of_others if effect.start >= (stated or 0)}
         return Listed(drug_of, of_others, stated is not None)
@@ -77,10 +77,11 @@ def _is_name(text: str, previous: Mention, effect: Mention) -> bool:
     )
 
 
-def end_of_reactions(text: str, first: int) -> int | None:
-    """Where the words end in front of the first drug, at `first`, that call the effects reactions, if there
-    are some: in its sentence, or as the heading of its section.
+def _end_of_reactions(text: str, drugs: Sequence[Mention]) -> int | None:
+    """Where the words end in front of the first drug that call the effects reactions, if there are some: in
+    its sentence, or as the heading of its section.
     """
+    first = min((drug.start for drug in drugs), default=0)
     before = _SAYS["line_end"].split(text[max(0, first - _BEFORE) : first])[-1]
     found = _SAYS["reactions"].search(before)
     if found is not None:

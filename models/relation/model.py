@@ -26,7 +26,6 @@ from models.encoder.faiss_index import CosineIndex
 from models.encoder.model import Encoder
 from models.ner.decoding import spans_of, tags_of
 from models.ner.mention_rules import end_of
-from models.relation.named_effects import named
 from models.relation.pairs import LABELS, SentenceMention, pairs_of
 from models.relation.reading import Sentence, apart, end_of_number, is_event, split
 from models.relation.spaces import EmbeddingSpaces, EncodedSentence
@@ -241,8 +240,7 @@ class RelationModel:
             rows = slice(start, start + len(sentence.words))
             start = rows.stop
             names = [self.tags[t] for t in tags[rows]]
-            text = batch[sentence.report]
-            mentions = self._with_named(text, sentence, self._mentions(text, sentence, names, shares[rows]))
+            mentions = self._mentions(batch[sentence.report], sentence, names, shares[rows])
             first = n_mentions[sentence.report]
             n_mentions[sentence.report] += len(mentions)
             tagged.append([m._replace(position=first + i) for i, m in enumerate(mentions)])
@@ -281,16 +279,6 @@ class RelationModel:
             mention = Mention(start, end, surface, label, score, generic)
             mentions.append(SentenceMention(mention, len(mentions), after - 1, name))
         return apart(mentions)
-
-    def _with_named(
-        self, text: str, sentence: Sentence, mentions: list[SentenceMention]
-    ) -> list[SentenceMention]:
-        """The mentions with those that forms of clinical notes name, in order."""
-        if self.lexicon is None:
-            return mentions
-        found = named(text, sentence.words, [m.mention for m in mentions], self.lexicon)
-        added = [SentenceMention(m, 0, _last_word(sentence.words, m.end), m.text) for m in found]
-        return sorted([*mentions, *added], key=lambda m: m.mention.start) if added else mentions
 
     def _relations(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from models.assertion.triggers import assertion
 from models.types import Assertion
 from tests.models.assertion.marked import ASSERTED, HYPOTHETICAL, NEGATED, OTHER, assertion_of
 
@@ -172,3 +173,11 @@ def test_a_negation_reaches_the_next_line_of_a_note_that_was_cut_for_its_length(
 )
 def test_what_a_patient_was_told_of_or_is_said_in_general_is_possible(marked: str, is_told: bool) -> None:
     assert assertion_of(marked, clinical=True) == (HYPOTHETICAL if is_told else ASSERTED)
+
+
+def test_what_is_reported_behind_a_denial_is_not_denied() -> None:
+    for text in ("Denies rash, reports itching.", "Denies rash and endorses itching, c/o pain."):
+        for effect in ("rash", "itching", "pain"):
+            start = text.find(effect)
+            found = assertion(text, start, start + len(effect), clinical=True)
+            assert start < 0 or found.negated is (effect == "rash")
