@@ -133,7 +133,9 @@ def set_threads(threads: int) -> None:
 
 
 def default_workers(device: str) -> int:
-    """One worker for each processor, as far as memory allows; one for a GPU, as FAISS needs."""
+    """The number of workers: one for each processor, as far as the memory allows; one for a GPU, whose FAISS
+    index is not thread-safe.
+    """
     if device != "cpu":
         return 1
     affordable = 1 + max(0, memory() - BASE_BYTES) // WORKER_BYTES
@@ -141,7 +143,9 @@ def default_workers(device: str) -> int:
 
 
 def processors() -> int:
-    """The processors for this process, also by the quota of a container; at least 1."""
+    """The processors that this process may use, also where the quota of a container allows fewer than it
+    sees; at least 1.
+    """
     quotas = [words for words in _limits("cpu.max") if words[0].isdigit()]
     allowed = [round(int(quota) / int(period)) for quota, period in quotas]
     return max(1, min([len(os.sched_getaffinity(0)), *allowed]))

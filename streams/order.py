@@ -72,7 +72,9 @@ class Revision:
 
 
 def _may_have_moved(one: Origin | None, other: Origin | None) -> bool:
-    """Whether partitions were added between two records of one key, or an older version wrote one."""
+    """Whether two records of one key may be in different partitions because partitions were added; an older
+    version wrote no origin.
+    """
     return one is None or other is None or one.topic == other.topic
 
 
@@ -86,7 +88,9 @@ def revision_of(record: Report) -> Revision:
 
 
 def read_revision(topic: Topic[Any], message: Inbound) -> Revision:
-    """The revision of a message with a key, its own source if no stage wrote it; raises BadRecord."""
+    """The revision of any message that has a key; raises BadRecord. A message on a topic that no stage writes
+    is its own source record.
+    """
     if topic in INPUTS or topic.record is None or not issubclass(topic.record, Report):
         return Revision(own_origin(message), received_at=_time(message), deletes=message.value is None)
     if message.value is None:

@@ -13,9 +13,7 @@ T = TypeVar("T")
 
 
 def standard_input() -> BinaryIO:
-    """Standard input for a `PipeThread`; to close it would wait for the read. It is not `sys.stdin`, which
-    Python closes at its end.
-    """
+    """Standard input for a `PipeThread`, not `sys.stdin`: to close that would wait for a read."""
     return open(0, "rb", closefd=False)
 
 

@@ -116,7 +116,9 @@ class Ports(Protocol):
         """Acknowledges a source record."""
 
     def observe(self, done: Sequence[Item], /) -> None:
-        """Receives what the producer was given of a batch; must neither wait nor raise."""
+        """Receives the outputs and the tombstones of a batch after they are handed to the producer; must
+        neither wait nor raise.
+        """
 
 
 class _Turn:

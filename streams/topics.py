@@ -78,7 +78,9 @@ class Topic(Generic[R_co]):
 
     @property
     def dead_letters(self) -> Topic[Any]:
-        """The topic for records of this one that cannot be processed, for 30 days."""
+        """The topic for records of this one that cannot be processed; it keeps them for 30 days, so that
+        somebody can look at them.
+        """
         name = f"{self.name}.dead"
         return Topic(name, None, 1, 30 * DAY, max_message_bytes=MAX_DEAD_MESSAGE, keyed=False)
 

@@ -48,9 +48,7 @@ def copied(stream: Stream, what: str) -> BinaryIO:
 
 
 def workbook_rows(file: BinaryIO, columns: Columns, what: str) -> tuple[str, Iterator[Row]]:
-    """The name of the first sheet that has a text, and its rows below the first that is not empty. Raises
-    UnreadableFile and UnknownColumn.
-    """
+    """The first sheet with a text, and its rows. Raises UnreadableFile and UnknownColumn."""
     _check_archive(file, what)
     problem: Exception | None = None
     for sheet in _sheets(file, what):

@@ -167,7 +167,9 @@ def open_release(path: Path, key: Ed25519PublicKey | None = None) -> Release:
 
 
 def check_limits(manifest: Manifest, limits: Limits, where: str) -> None:
-    """Raises ReleaseError when the declared files are too many or too large."""
+    """Raises ReleaseError when the declared files are too many, or too large together; no more than what is
+    declared is ever copied.
+    """
     if len(manifest.files) > limits.files:
         raise ReleaseError(f"{where}: {len(manifest.files)} files, at most {limits.files} are allowed")
     total = sum(file.size for file in manifest.files.values())

@@ -59,7 +59,9 @@ class SummarizationModel:
         return TypeAdapter(list[ShortQuestion]).validate_python(stored)
 
     def predict(self, batch: Sequence[str]) -> list[ShortQuestion]:
-        """One short question for each text, without what it quotes; empty where nothing is asked."""
+        """One short question for each text. What a message quotes is not read; it is empty for one that asks
+        nothing.
+        """
         own = [without_quotes(text) for text in batch]
         asking = [message for message in own if not asks_nothing(message.text)]
         answers = iter(self.extract([message.text for message in asking]))
@@ -67,9 +69,7 @@ class SummarizationModel:
         return [m.written(next(answers)) if id(m) in read else NOTHING_ASKED for m in own]
 
     def extract(self, batch: Sequence[str]) -> list[ShortQuestion]:
-        """The answer of the extractor; without one, one sentence of each text, verbatim, with its offsets and
-        its cosine to the whole text.
-        """
+        """The extractor's answer, else one sentence of each text with its cosine to the whole text."""
         if self.extractor is not None:
             return self.extractor.extract(batch)
         spans = [candidate_sentences(text) for text in batch]

@@ -41,9 +41,7 @@ def all_sentences(text: str) -> list[Span]:
 
 
 def split_sentences(text: str) -> list[Span]:
-    """What `all_sentences` gives, divided also where a writer left out the space: "Is it safe?I take" and
-    "it.Can you". Never empty.
-    """
+    """`all_sentences`, divided also where a space is missing: "Is it safe?I take". Never empty."""
     spans = []
     for sentence in all_sentences(text):
         start = sentence.start

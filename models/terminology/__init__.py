@@ -75,9 +75,7 @@ def _table(path: Path) -> Iterable[Term]:
 
 
 def _meddra(folder: Path) -> Iterable[Term]:
-    """The current terms of MedDRA's `$`-separated files (MSSO distribution file format), with the primary
-    system organ class of pt.asc.
-    """
+    """The current terms of MedDRA's `$`-separated files, with the primary class of pt.asc."""
     socs = {row[0]: row[1] for row in read_separated(folder / "soc.asc", "$", 2)}
     pts = {}
     for row in read_separated(folder / "pt.asc", "$", 4):

@@ -32,9 +32,7 @@ def _complaint(name: str, known: Iterable[str]) -> str:
 
 
 def _service_links(names: Iterable[str]) -> set[str]:
-    """The variables that Kubernetes sets for a Service whose name begins with `pv-`, such as
-    PV_WORKER_SERVICE_HOST and PV_WORKER_PORT_8000_TCP.
-    """
+    """The variables that Kubernetes sets for a Service `pv-...`, such as PV_WORKER_SERVICE_HOST."""
     services = [name.removesuffix(SERVICE_HOST) for name in names if name.endswith(SERVICE_HOST)]
     starts = tuple(start for service in services for start in (f"{service}_SERVICE_", f"{service}_PORT"))
     return {name for name in names if name.startswith(starts)} if starts else set()

@@ -98,9 +98,7 @@ class InputFile:
 
 
 async def run_ingest(console: Console, file: InputFile, settings: Settings, rate: float) -> int:
-    """Sends a file to its topic, at most `rate` reports per second (0: no limit); returns the number of
-    refused lines. Raises UnreadableFile and UnknownColumn.
-    """
+    """Sends a file; the number of refused lines. Raises UnreadableFile and UnknownColumn."""
     tally = Tally()
     async with AsyncExitStack() as stack:
         # A pipe is opened later: its first line may come late. To close it would wait for the next.

@@ -27,7 +27,9 @@ _METADATA = re.compile(r"([0-9]{1,18}\+[0-9]{1,18}( [0-9]{1,18}\+[0-9]{1,18})*)?
 
 
 def written(ranges: Iterable[tuple[int, int]]) -> str:
-    """The ranges as metadata: distance from the one before, and length; cut at the end."""
+    """The ranges as metadata: of each the distance from the one before, and the length. What does not fit is
+    left out, from the end.
+    """
     parts, end = [], 0
     for start, stop in ranges:
         parts.append(f"{start - end}+{stop - start}")

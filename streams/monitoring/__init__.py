@@ -1,3 +1,1 @@
-"""What a worker reports about itself (HTTP server, progress, lag), the watchdog that ends it, and the state
-of the whole pipeline.
-"""
+"""What a worker reports about itself, the watchdog that ends it, and the state of the pipeline."""

@@ -94,7 +94,9 @@ class _Connections:
         return connection
 
     def is_fault(self, record: logging.LogRecord) -> bool:
-        """Whether what aiohttp logs is a fault here; bytes that are no request are counted instead."""
+        """Whether what aiohttp logs is a fault of this process. A request that is none is counted, and its
+        bytes do not come into the log.
+        """
         if record.exc_info and isinstance(record.exc_info[1], HttpProcessingError):
             self.closed[Waiting.NO_HTTP] += 1
             return False

@@ -294,7 +294,9 @@ class CodedEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodedReport(TaggedReport):
-    """The final record of a text, of a question beside its `Summary`; spans hold without it too."""
+    """The final record of a post or a sentence, and of a question beside its `Summary`; spans are of the text
+    also where that was dropped.
+    """
 
     text: KeptText
     events: Annotated[tuple[CodedEvent, ...], FailFast()] = ()

@@ -61,7 +61,9 @@ class Announcements(dict[str, Announcement]):
     """The valid announcements by task."""
 
     def __init__(self, trust: Trust | None = None) -> None:
-        """With `trust`, announcements accepted earlier are valid until newer ones are read."""
+        """Where signatures are required (`trust`), those accepted earlier are valid until newer ones are
+        read.
+        """
         super().__init__(trust.accepted() if trust is not None else {})
         self._trust = trust
         self._generations: dict[str, int] = {}

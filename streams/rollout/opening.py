@@ -36,7 +36,9 @@ def kept_folder(task: str, settings: Settings) -> Path:
 
 
 def keep_copy(release: Release, settings: Settings) -> None:
-    """Keeps a copy of a loaded release, and KEPT in all. A failure is logged: it runs anyway."""
+    """Keeps a copy of a release that was loaded, and removes the oldest beyond KEPT. A failure is logged: the
+    release runs all the same.
+    """
     folder = kept_folder(release.task, settings)
     try:
         folder.mkdir(0o700, parents=True, exist_ok=True)
@@ -156,9 +158,7 @@ def _limits(settings: Settings) -> Limits:
 
 
 def load_release(task: str, name: str | Path | None, settings: Settings, *, keep: bool = False) -> Loaded:
-    """Opens, verifies and loads a release; with `keep` a copy stays on this machine (see
-    `streams.rollout.opening`). Raises ReleaseError.
-    """
+    """Opens, verifies and loads a release; `keep`: a copy stays here. Raises ReleaseError."""
     started = time.perf_counter()
     with open_verified(task, name, settings) as release:
         loaded = load_opened(release, settings, keep=keep)

@@ -26,7 +26,9 @@ COLUMNS = (
 
 
 def html(outcome: Outcome, releases: Sequence[str], version: str) -> str:
-    """A page without scripts and texts; `releases` names the models behind the reports."""
+    """A page without scripts and external resources; it quotes no text of a report. `releases` names the
+    models behind the reports.
+    """
     shown = outcome.signals[:SHOWN]
     return document(
         "signals.html",

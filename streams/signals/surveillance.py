@@ -104,7 +104,9 @@ class Surveillance:
         self._states: dict[Pair, SignalState] = {}
 
     def compute(self, now: datetime) -> Outcome:
-        """Counts the reports up to now, in one snapshot: deletions between two queries would show."""
+        """Counts the reports up to now. Deletions between two of its queries would leave a pair with more
+        reports than its drug has.
+        """
         with self.database.snapshot():
             return self._compute(now)
 

@@ -49,7 +49,9 @@ SENTENCES = DATA / "acronym_sentences.tsv"
 
 
 def read_parts(data: Path, settings: Settings) -> tuple[list[Row], list[Row]]:
-    """Rows with several long forms for training, and a share of each acronym's for validation."""
+    """Rows with several long forms for training, and of each acronym a share of them for validation; none is
+    in an evaluation part.
+    """
     rows: list[Row] = []
     folder = data / "acronyms"
     for corpus in settings.names:

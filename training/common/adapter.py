@@ -1,6 +1,4 @@
-"""The trained part of an encoder: a low-rank adapter on its linear layers, or its whole layers, which are
-stored as they are, or as 8-bit deltas.
-"""
+"""The trained part of an encoder: a low-rank adapter, or whole layers as they are or as 8-bit deltas."""
 
 from __future__ import annotations
 
@@ -72,7 +70,9 @@ def _is_trained(name: str) -> bool:
 
 
 def adapter_tensors(model: nn.Module) -> dict[str, Tensor]:
-    """The adapter's matrices by the name of their layer in the base, scaled b, in 16 bits."""
+    """The adapter's matrices by the name of their layer in the base, the scale multiplied into b,
+    in 16 bits.
+    """
     from peft.tuners.lora import LoraLayer  # noqa: PLC0415  seconds to import
 
     tensors = {}

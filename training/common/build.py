@@ -1,4 +1,6 @@
-"""From a folder of trained files to a release, with the answers and scores of the loaded model."""
+"""From a folder of trained files to a release; canary answers and scores are those of the model as
+it is loaded for serving.
+"""
 
 from __future__ import annotations
 

@@ -225,15 +225,16 @@ def read_ade_abstracts(directory: Path) -> dict[str, str]:
     with in_form(path):
         for line in path.read_text(encoding=ENCODING).splitlines():
             number, sentence = line.split("|")[:2]
-            key = _letters(sentence)
+            key = letters_and_digits(sentence)
             abstracts[key] = min(number, abstracts.get(key, number))
     texts = list(read_ade(directory).values())
-    if missing := [t.id for t in texts if _letters(t.text) not in abstracts]:
+    if missing := [t.id for t in texts if letters_and_digits(t.text) not in abstracts]:
         raise CorpusError(f"{path} lacks {len(missing)} of the {len(texts)} sentences, {missing[0]} first")
-    return {t.id: abstracts[_letters(t.text)] for t in texts}
+    return {t.id: abstracts[letters_and_digits(t.text)] for t in texts}
 
 
-def _letters(text: str) -> str:
+def letters_and_digits(text: str) -> str:
+    """The letters and digits of a text: the same where corpora differ in how they divide words."""
     return "".join(c for c in text.lower() if c.isalnum())
 
 

@@ -272,7 +272,9 @@ class TrainingLoop:
                 self.best, self.kept = epoch, self.trainee.kept_weights()
 
     def _judged(self, epoch: Epoch, seconds: float) -> Epoch:
-        """The epoch, kept if its score is the best and not refused, or if it is the last unvalidated."""
+        """The epoch with whether it is kept: the best score so far that is not refused, or, where nothing is
+        validated, the last epoch.
+        """
         note, kept = "", False
         if epoch.scores:
             untrained = self.curve[0].scores if self.curve and self.curve[0].number == 0 else {}

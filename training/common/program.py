@@ -45,7 +45,9 @@ def check_base(base: str, need: Need) -> None:
 
 
 def device_of(name: DeviceName) -> torch.device:
-    """The device of a name, `auto` the GPU if there is one. Raises typer.BadParameter without it."""
+    """The device of that name; `auto` is the GPU where there is one. Raises typer.BadParameter where a GPU is
+    asked for and there is none.
+    """
     if name == "cuda" and not torch.cuda.is_available():
         raise typer.BadParameter("--device cuda: no GPU is available to torch")
     if name == "auto":

@@ -32,9 +32,7 @@ class TextsOf(NamedTuple):
 
 
 def reference_of(task: str, model: Any, made_from: str, texts: Sequence[str]) -> Reference:
-    """The reference that a loaded model gives for these texts. A model for normalization codes what the
-    bundled tagger finds in them.
-    """
+    """The reference of a model for these texts; a coder codes what the bundled tagger finds."""
     return make_reference(made_from, text_features(model.encoder, texts), scores(task, model, texts))
 
 

@@ -70,7 +70,9 @@ def _terms() -> NameLexicon:
 
 
 def named_terms(text: str) -> list[Mention]:
-    """The names of the bundled terminology in a text as mentions labelled ADE, the longest first."""
+    """The names of the bundled terminology in a text as mentions labelled ADE; of several names that begin at
+    one word the longest.
+    """
     spans = [span for span, _ in _terms().find(text)]
     return [Mention(s.start, s.end, text[s.start : s.end], ADE, 1.0) for s in spans]
 
@@ -99,7 +101,9 @@ def alarm_curve(model: NerModel, posts: Sequence[Post]) -> dict[str, Any]:
 
 
 def event_scores(model: NerModel, posts: Sequence[Post]) -> dict[str, dict[str, float]]:
-    """Precision and recall of events, and F1 of posts, of the tagger and of the baseline."""
+    """Precision and recall of events (0 where no post has a gold span) and F1 of posts, of the tagger and of
+    the baseline.
+    """
     texts = [p.text for p in posts]
     by_method = {"tagger": model.predict(texts), "baseline": [named_terms(t) for t in texts]}
     return {

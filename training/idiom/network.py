@@ -45,7 +45,9 @@ def mean_embeddings(encoder: Encoder, texts: Sequence[Sequence[str]]) -> Tensor:
 
 
 def mean_vectors(encoder: Encoder, texts: Sequence[str]) -> Tensor:
-    """(texts, dimension): the mean over pieces, as `Encoder.embed` with gradients and any length."""
+    """(texts, dimension): the mean over each text's pieces, as `Encoder.embed` but with gradients and not
+    scaled to unit length.
+    """
     pieces = _pieces(encoder, texts)
     vectors: list[Tensor] = [torch.empty(0)] * len(pieces)
     for batch in by_length([len(p) for p in pieces], CHUNK):

@@ -37,7 +37,9 @@ CANARY = [
 
 
 def make(settings: Settings, place: Place) -> Release:
-    """Trains, scores, writes. Raises UserError where no epoch is kept or better than the base."""
+    """Trains, scores, and writes a release. Raises UserError where no epoch was kept and the untrained model
+    is no better than the base.
+    """
     trainee, loop = train(settings, place.data, place.checkpoints, place.device)
     # Tokens whose embeddings are those of paraphrases are worth a release without any training.
     if not settings.paraphrase and not (loop.best and loop.best.number):

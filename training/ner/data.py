@@ -61,9 +61,7 @@ class Corpus:
 
 
 def read(data: Path, settings: Settings, reviews: Path | None = None) -> dict[str, Corpus]:
-    """Training and validation sentences, with the texts of a file of reviews; no sentence of a test part is
-    in them. Raises CorpusError.
-    """
+    """Sentences to train on and validate, none of a test part, with reviews. Raises CorpusError."""
     corpora, held_out = {}, set()
     if settings.corpora != "psytar":
         train, test = split_texts(data / "ade", settings.split)

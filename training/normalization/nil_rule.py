@@ -58,7 +58,9 @@ def decisions(model: NormalizationModel, golds: Sequence[GoldCoding]) -> list[tu
 
 
 def best_threshold(rows: Sequence[tuple[float, bool]]) -> float:
-    """The threshold with the most right codings less wrong ones."""
+    """The threshold with the most right codings less wrong ones: a code is accepted where it is more likely
+    right than wrong.
+    """
     grid = [x / 100 for x in range(20, 91)]
     return max(grid, key=lambda t: sum(1 if hit else -1 for score, hit in rows if score >= t))
 

@@ -140,7 +140,9 @@ def word_vectors(
 
 
 def fit_projection(vectors: Floats, dimension: int) -> Floats:
-    """(d, dimension): directions along which unit vectors differ most, not centred, in 16 bits."""
+    """(d, dimension): the directions along which unit vectors differ most (no centring: cosines must
+    survive), rounded to 16 bits.
+    """
     gram = torch.from_numpy(vectors.T @ vectors).double()
     directions = torch.linalg.eigh(gram).eigenvectors.flip(1)[:, :dimension]
     return np.ascontiguousarray(directions.half().float().numpy())

@@ -102,9 +102,7 @@ def decoder_pairs(data: Path, seed: int, limit: int = 0) -> tuple[list[Pair], li
 
 
 def extraction_pairs(data: Path, limit: int = 0) -> list[Pair]:
-    """Questions of MeQSum's training part and of the teaching corpus, without those of any evaluation; at
-    most `limit` of each, 0: all.
-    """
+    """Questions to train on of MeQSum and the teaching corpus; at most `limit` of each, 0: all."""
     tested = [*written_questions("held_out"), *evaluated(data)]
     meqsum = without_duplicates(read_meqsum(data, "train"))
     parts = [without_leaks(part, tested) for part in (meqsum, written_questions("train"))]

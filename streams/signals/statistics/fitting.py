@@ -48,7 +48,9 @@ class Squashed:
 
 
 def squash(n: Floats, expected: Floats, points: int = POINTS) -> Squashed:
-    """For each count at most `points` points: geometric means of E of equally many neighbours."""
+    """For each count at most `points` points, each the geometric mean of the expected counts of equally many
+    neighbours.
+    """
     log_expected = np.log(expected)
     counts, means, weights = [], [], []
     for rows in rows_by_count(n):
@@ -70,7 +72,9 @@ def prior_of(counts: Counts) -> tuple[Mixture, bool]:
 
 
 def fit(n: Floats, expected: Floats) -> Mixture:
-    """The prior of greatest density; counts are truncated at 1. Raises NotEnoughPairs."""
+    """The prior of greatest density, where pairs without a report are not known (counts are truncated at 1).
+    Raises NotEnoughPairs.
+    """
     repeated = int((n >= REPEATED).sum())
     if len(n) < LEAST_PAIRS or repeated < LEAST_REPEATED:
         raise NotEnoughPairs(

@@ -33,7 +33,9 @@ class Mixture:
     weight: float
 
     def log_marginals(self, n: Floats, expected: Floats) -> tuple[Floats, Floats]:
-        """Log probabilities of the counts under either component, without the factor 1 / n!."""
+        """Logarithms of the negative binomial probabilities of the counts under either component, without the
+        factor 1 / n! that both have.
+        """
         distinct, place = np.unique(n, return_inverse=True)
         both = []
         for shape, rate in ((self.shape1, self.rate1), (self.shape2, self.rate2)):

@@ -116,7 +116,9 @@ class Bluesky:
 
 
 async def _received(socket: aiohttp.ClientWebSocketResponse) -> aiohttp.WSMessage:
-    """The next message but pings; lets the other sources run also where some wait already."""
+    """The next message that is no ping. What is there already is received without waiting, and the other
+    sources would stand still.
+    """
     while True:
         await asyncio.sleep(0)
         message = await socket.receive()

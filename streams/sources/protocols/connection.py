@@ -64,7 +64,9 @@ async def answered(request: Awaitable[_Answer]) -> AsyncIterator[_Answer]:
 
 @contextmanager
 def interruptions() -> Iterator[None]:
-    """Raises Interrupted for errors of a connection, with their types: messages may quote addresses."""
+    """Raises Interrupted for the errors of a connection. Their messages may quote addresses, so only their
+    types are kept.
+    """
     try:
         yield
     except aiohttp.WSServerHandshakeError as error:

@@ -60,7 +60,9 @@ def _keyed(entries: Sequence[Entry]) -> Iterator[tuple[str, bool, Entry]]:
 
 
 def _others(entries: Sequence[Entry], name: str, other: str) -> Counter[str]:
-    """How many values of `other` each value of `name` has: an id of several is the site's."""
+    """How many values of the field `other` stand beside each one of `name`: more than one of an id that is
+    that of the whole site.
+    """
     return Counter(value for value, _ in {(e[name], e[other]) for e in entries if e[name] and e[other]})
 
 

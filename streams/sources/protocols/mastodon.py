@@ -168,7 +168,9 @@ class Mastodon:
         return Step(items=tuple(items), excluded=excluded, malformed=malformed, at=at)
 
     def _withdrawn(self, status: dict[str, Any]) -> list[Item]:
-        """Of an excluded status the edit that takes its earlier version back, as its author may want."""
+        """Of an excluded status the edit that takes back its earlier version: the author may have asked for
+        it since.
+        """
         if not (status.get("edited_at") and isinstance(status["id"], str)):
             return []
         return [Post(id=self.prefix + status["id"], text="", edited=True)]
@@ -232,7 +234,9 @@ def order(id_: str) -> tuple[int, str]:
 
 
 def rewound(id_: str, seconds: float) -> str:
-    """The least id of a time before `id_`, or before now; `id_` itself where ids are no times."""
+    """The least id of a time before that of `id_`, or before now if that is in the future; `id_` itself on
+    servers whose ids are no times.
+    """
     if not (id_.isascii() and id_.isdecimal()):
         return id_
     milliseconds = min(int(id_) >> SNOWFLAKE_BITS, round(time.time() * 1000))

@@ -103,7 +103,9 @@ class X:
 
 
 def read_post(line: bytes) -> Post:
-    """The post in a line; raises ValueError, and Interrupted for an error that ends the stream."""
+    """The post in a line; raises ValueError for something else, and Interrupted for an error of the stream,
+    after which the server closes it.
+    """
     content = orjson.loads(line)
     if not isinstance(content, dict):
         raise ValueError("not an object")

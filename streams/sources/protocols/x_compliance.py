@@ -49,7 +49,9 @@ class Compliance:
     """Seconds after which a job that is not complete counts as failed."""
 
     async def check(self, ids: list[str], since: float) -> AsyncGenerator[Sequence[Item], None]:
-        """Deletions of posts that are deleted, protected, or withheld with their account."""
+        """Deletions of the posts that are deleted, withheld with their account, or protected. Edits are in
+        the stream.
+        """
         with interruptions():
             named, token = [self.server], {"Authorization": f"Bearer {self.token}"}
             async with session(named, token) as client, session(named) as plain:
@@ -85,7 +87,9 @@ class Compliance:
         return _field(job, "download_url")
 
     async def _state(self, client: aiohttp.ClientSession, job: dict[str, Any]) -> dict[str, Any]:
-        """The job as it is now, or as it was where that cannot be asked: a new one takes hours."""
+        """The job as it is now, or the given one where that cannot be asked: a new job would need its hours
+        again, and be asked as often.
+        """
         url = self._url(_field(job, "id"))
         try:
             with interruptions():

@@ -15,7 +15,7 @@ from models.releases.store import bundled, open_release
 from models.scores import Counts, micro_f1, ratio
 from models.types import ADE, Coding, Query
 from training.common.codings.split import pts_by_term, right_terms
-from training.common.corpora import GoldCoding, read_psytar, read_psytar_codes
+from training.common.corpora import GoldCoding, letters_and_digits, read_psytar, read_psytar_codes
 from training.evaluation.result import Result
 
 END_TO_END = "end_to_end"
@@ -36,7 +36,7 @@ class Sentence(NamedTuple):
 
 def read(data: Path, test: Sequence[GoldCoding]) -> list[Sentence]:
     """Sentences of which every annotated effect is a test mention."""
-    tagged = {_key(t.text) for t in read_psytar(data / "psytar/ner_train.conll")}
+    tagged = {letters_and_digits(t.text) for t in read_psytar(data / "psytar/ner_train.conll")}
     wanted = set(test)
     by_text: dict[str, list[GoldCoding]] = {}
     for gold in read_psytar_codes(data / "psytar/normalization.csv", unmapped=True):
@@ -44,7 +44,7 @@ def read(data: Path, test: Sequence[GoldCoding]) -> list[Sentence]:
     return [
         Sentence(text, tuple(golds))
         for text, golds in by_text.items()
-        if _key(text) not in tagged and all(g in wanted for g in golds)
+        if letters_and_digits(text) not in tagged and all(g in wanted for g in golds)
     ]
 
 
@@ -116,8 +116,3 @@ def matched_terms(gold: Set[frozenset[str]], found: Set[str]) -> int:
         return False
 
     return sum(has_term(wanted, set()) for wanted in gold)
-
-
-def _key(text: str) -> str:
-    """Letters and digits only, because the tagged sentences are split into words."""
-    return "".join(c for c in text.lower() if c.isalnum())

@@ -11,7 +11,7 @@ from models.drugs import DrugLexicon
 from models.drugs.nicknames import generic_of_nickname
 from models.types import ADE, CODED_LABELS, DRUG, INDICATION, SYMPTOM
 from training.common.codings.split import heldout_split, split_groups
-from training.common.corpora import GoldCoding, GoldText, read_psytar, read_psytar_codes
+from training.common.corpora import GoldCoding, GoldText, letters_and_digits, read_psytar, read_psytar_codes
 from training.teaching.markup import NONE, MarkedText
 from training.teaching.readers import marked_texts
 
@@ -106,14 +106,16 @@ def psytar(data: Path, limit: int = 0) -> Corpus:
     The events of a sentence are due to the medicine of its review, where a code of the sentence names it.
     """
     lexicon = DrugLexicon.load()
-    trained = {_key(t.text) for t in read_psytar(data / "psytar/ner_train.conll")}
-    texts = [t for t in read_psytar(data / "psytar/ner_test.conll") if _key(t.text) not in trained]
+    trained = {letters_and_digits(t.text) for t in read_psytar(data / "psytar/ner_train.conll")}
+    texts = [
+        t for t in read_psytar(data / "psytar/ner_test.conll") if letters_and_digits(t.text) not in trained
+    ]
     codes: dict[str, list[GoldCoding]] = {}
     for gold in read_psytar_codes(data / "psytar/normalization.csv", unmapped=True):
-        codes.setdefault(_key(gold.sentence), []).append(gold)
+        codes.setdefault(letters_and_digits(gold.sentence), []).append(gold)
     mapped = list(read_psytar_codes(data / "psytar/normalization.csv"))
     test = set(heldout_split(mapped, split_groups()).test)
-    posts = [_sentence(t, codes.get(_key(t.text), ()), test, lexicon) for t in texts]
+    posts = [_sentence(t, codes.get(letters_and_digits(t.text), ()), test, lexicon) for t in texts]
     with_event = [p for p in posts if p.events]
     share = sum(p.weight for p in with_event) / max(1, len(with_event))
     posts = [p if p.events else replace(p, weight=share) for p in posts]
@@ -126,19 +128,17 @@ def _sentence(
     stated = {c.drug for c in codes}
     drug = stated.pop() if len(stated) == 1 else None
     due = (frozenset(lexicon.generics(drug)),) if drug else ()
-    terms = {_key(c.mention): c.terms for c in codes if c in test}
+    terms = {letters_and_digits(c.mention): c.terms for c in codes if c in test}
     of_writer = [m for m in text.mentions if m.label in CODED_LABELS]
     events = tuple(
         GoldEvent(
-            m.start, m.end, terms.get(_key(text.text[m.start : m.end]), ()) if m.label == ADE else (), due
+            m.start,
+            m.end,
+            terms.get(letters_and_digits(text.text[m.start : m.end]), ()) if m.label == ADE else (),
+            due,
         )
         for m in of_writer
     )
     others = [_BY_LABEL.get(m.label, "") for m in text.mentions if m not in of_writer]
     held_out = all(e.terms for e in events) and all(c in test for c in codes)
     return GoldPost(text.text, events, kind_of(len(events), others), float(held_out), drug)
-
-
-def _key(text: str) -> str:
-    """Letters and digits only, because the tagged sentences are split into words."""
-    return "".join(c for c in text.lower() if c.isalnum())

@@ -102,7 +102,9 @@ def _insertion(
     probabilities: Sequence[Sequence[float]],
     of_answer: dict[str, float],
 ) -> tuple[dict[str, float], float, float]:
-    """The weights of names that chosen questions lack, and the least probabilities of two."""
+    """The weights of the names that the chosen questions lack, and the least probabilities of the first name
+    and of a further one.
+    """
     ranker = LinearRanker(of_answer, answer_candidates.FEATURES)
     lacked: list[list[Insertable]] = []
     wanted: list[list[bool]] = []
@@ -139,7 +141,9 @@ def _in_reference(found: Sequence[Focus], summary: str, drugs: DrugLexicon) -> l
 
 
 def _least(found: Sequence[tuple[float, float]], precision: float) -> float:
-    """The lowest probability from which the share `precision` is wholly in the written question."""
+    """The lowest probability above which the share `precision` is wholly in the written question; `found`:
+    probability, and 1 where it is.
+    """
     right, least = 0, 1.0
     for n, (probability, value) in enumerate(sorted(found, reverse=True), 1):
         right += value == 1
