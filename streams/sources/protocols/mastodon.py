@@ -9,7 +9,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 from urllib.parse import urlsplit
@@ -112,9 +112,7 @@ class Mastodon:
                 return
             start = max(ids, key=order)
             newest = max(newest, start, key=order)
-            yield Step(
-                items=step.items, malformed=step.malformed, excluded=step.excluded, position={"id": newest}
-            )
+            yield replace(step, at=None, position={"id": newest})
 
     async def _stream(self, response: aiohttp.ClientResponse, last: object) -> AsyncGenerator[Step, None]:
         newest = last if isinstance(last, str) else ""
@@ -130,10 +128,7 @@ class Mastodon:
                 elif not line.strip():
                     step = self._event(event, data)
                     newest = max([newest, *_ids(step, self.prefix)], key=order)
-                    yield Step(
-                        items=step.items, malformed=step.malformed, excluded=step.excluded, at=step.at,
-                        position={"id": newest} if newest else None,
-                    )  # fmt: skip
+                    yield replace(step, position={"id": newest} if newest else None)
                     event, data = "", b""
 
     def _event(self, event: str, data: bytes) -> Step:
