@@ -29,9 +29,10 @@ from tests.training.summarization.short_pairs import write_corpus as write_quest
 from training.common import build
 from training.evaluation.idiom import PRIMARY, STS
 from training.idiom.train import IdiomTrainee
+from training.summarization.decoder import Decoder
 
 __all__ = ["semeval"]
-#: The guard of the summarizer has the tagger of the bundled NER release.
+#: The decoder of the summarizer learns from entities of the bundled tagger.
 pytestmark = pytest.mark.usefixtures("few_written", "tiny_bundled")
 DEVICE = os.environ.get("PV_TEST_DEVICE", "cpu")
 TEXTS = ["Zoloft caused rash on day 3.", "a pain with PD", "Is it ok? Tea."]
@@ -145,7 +146,10 @@ def test_a_family_is_trained_measured_on_the_runs_device_loaded_and_answers_alik
     release = open_release(path)
     assert release.manifest.base_sha256 == base_digest(bases[family])
     # Loading compares its answers with those that the release was built with.
-    model = load(release, device=DEVICE, dtype="float32").model
+    if task == "summarization" and family in ("bart", "t5"):  # what no stage serves
+        model: Any = Decoder.load(release, device=DEVICE)
+    else:
+        model = load(release, device=DEVICE, dtype="float32").model
     alone, answers = as_json(model.predict(inputs[:2])), as_json(model.predict(inputs))
     assert len(answers) == len(TEXTS) - (task == "idiom")
     assert same_answers(alone, answers[: len(alone)], 1e-4)
