@@ -56,7 +56,9 @@ class NameLexicon:
         return [(Span(spans[first].start, spans[after - 1].end), name) for first, after, name in found]
 
     def runs(self, words: Sequence[str]) -> list[tuple[int, int, str]]:
-        """The names among words: first word, the one behind the last, and the canonical name."""
+        """The names among words: for each the number of its first word, the number behind its last word, and
+        the canonical name.
+        """
         tokens = _plain(words)
         matches: list[tuple[int, int, str]] = []
         for i in [i for i, token in enumerate(tokens) if token in self._longest]:
