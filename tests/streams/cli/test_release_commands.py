@@ -7,7 +7,10 @@ import re
 import shutil
 import socketserver
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, ClassVar
 
 import orjson
 import pytest
@@ -179,25 +182,43 @@ class NotHttp(socketserver.BaseRequestHandler):
 class OtherService(http.server.BaseHTTPRequestHandler):
     """Answers with JSON of its own."""
 
+    body: ClassVar[Any] = {"status": {"ready": True}}
+
     def do_GET(self) -> None:
         self.send_response(200)
         self.end_headers()
-        self.wfile.write(b'{"status": {"ready": true}}')
+        self.wfile.write(orjson.dumps(self.body))
 
     def log_message(self, format: str, *args: object) -> None:
         """Logs nothing."""
+
+
+@contextmanager
+def serving(handler: type[socketserver.BaseRequestHandler]) -> Iterator[str]:
+    """The address at which one request is answered."""
+    with socketserver.TCPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        try:
+            yield f"127.0.0.1:{server.server_address[1]}"
+        finally:
+            thread.join()
+
+
+def test_a_release_is_listed_with_the_worker_that_runs_it(pvstream: CommandLine) -> None:
+    class Runs(OtherService):
+        body: ClassVar[Any] = {"summarization": {"version": bundled("summarization").name}}
+
+    with serving(Runs) as address:
+        rows = orjson.loads(pvstream("releases", "--json", "--worker", address).out)
+    assert {row["task"]: row["workers"] for row in rows if row["workers"]} == {"summarization": [address]}
 
 
 @pytest.mark.parametrize("handler", [NotHttp, OtherService])
 def test_a_server_that_is_no_worker_is_reported_in_one_line(
     pvstream: CommandLine, handler: type[socketserver.BaseRequestHandler]
 ) -> None:
-    with socketserver.TCPServer(("127.0.0.1", 0), handler) as server:
-        serving = threading.Thread(target=server.handle_request)
-        serving.start()
-        try:
-            answer = pvstream("releases", "--worker", f"127.0.0.1:{server.server_address[1]}")
-        finally:
-            serving.join()
+    with serving(handler) as address:
+        answer = pvstream("releases", "--worker", address)
     assert answer.code == 1
     assert "no worker answers at" in answer.error_line

@@ -232,3 +232,14 @@ async def test_a_release_that_went_live_during_a_comparison_is_not_replaced_unse
             await announce(first, settings, compare, force=False)
         live = (await announcements.read_announcements(settings))["summarization"]
     assert live.version == second.name
+
+
+async def test_a_release_that_is_worse_than_the_live_one_is_refused(store: Store) -> None:
+    worse = replace(COMPARISON, candidate=0.6, difference=-0.1042)
+    with EmbeddedBroker() as broker:
+        settings = Settings(broker=f"kafka://{broker.bootstrap}", store=str(store.root))
+        with pytest.raises(GateError, match=r"is worse than .*: f1 0\.6000 against 0\.7042 on CADEC"):
+            await announce(
+                store.root / "summarization" / store.sound[0], settings, lambda *_: worse, force=False
+            )
+        assert await announcements.read_announcements(settings) == {}
