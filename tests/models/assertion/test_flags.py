@@ -33,7 +33,6 @@ def test_a_status_decides_whatever_the_words_say(status: str | None, expected: A
 @pytest.mark.parametrize(
     ("marked", "expected"),
     [
-        ("I know three people who got <pancreatitis> from it", ANOTHERS),
         ("I know someone who got <lupus> from hydralazine.", ANOTHERS),
         ("My father has experienced a <loss of hearing>.", ANOTHERS),
         ("She suddenly started <vomiting> half an hour later.", ANOTHERS),
@@ -44,18 +43,13 @@ def test_a_status_decides_whatever_the_words_say(status: str | None, expected: A
         ("Others have had <vivid dreams>", ANOTHERS),
         ("My sister has it too, and I got <hives>.", Assertion()),
         ("inability to reach orgasm with a partner, <weakness>", Assertion()),
-        ("love my husband but just <do not feel like having sex>", Assertion()),
-        ("retin a is my best friend, <carded yesterday>", Assertion()),
         ("My wife hates me because I have <fits of rage>", Assertion()),
         ("our doggie is very sick and i was up with her, <didn't sleep>", Assertion()),
         ("My mom takes it. Had <a rash> all week", Assertion()),
         ("like so many people I had <nausea>", Assertion()),
         ("My doctor laughed when my hair had <fallen out>", Assertion()),
-        ("You look like a crazy person when you complain of <pain>", Assertion()),
         ("the man on the phone said my ALT was <high>", Assertion()),
         ("We report a woman who developed <photo-onycholysis>", Assertion()),
-        ("subsequently the patient developed <jaundice>", Assertion()),
-        ("Four weeks earlier she had developed <hepatopathy>", Assertion()),
     ],
 )
 def test_what_others_are_said_to_have_is_not_the_writers_anyway(marked: str, expected: Assertion) -> None:
