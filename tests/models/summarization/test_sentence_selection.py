@@ -14,10 +14,7 @@ from tests.models.summarization.messages import MESSAGES
 @pytest.mark.parametrize(
     ("sentence", "expected"),
     [
-        ("Is tea fine?", True),
         ('He asked "why?"', True),
-        ("(is it?)", True),
-        ("I take it, is that ok?!", True),
         ("ok for me?\U0001f914", True),
         ("what foods to avoid", True),
         ("WILL it pass", True),
@@ -36,7 +33,6 @@ from tests.models.summarization.messages import MESSAGES
         ("Which is why I ask.", False),
         ("What a relief it was.", False),
         ("Could Zoloft do this", True),
-        ("I take metformin.", False),
         ("Iszatech helps.", False),
         ("Howard takes it.", False),
         ("Tell me how it works.", False),
@@ -53,13 +49,11 @@ def test_a_question_has_a_question_mark_or_starts_like_one(sentence: str, expect
     [
         ("On it for years. Can it cause hair loss? Thanks.", ["Can it cause hair loss?"]),
         ("Is it safe? I wonder. Which dose?", ["Is it safe?", "Which dose?"]),
-        ("On it for years. Thanks.", ["On it for years.", "Thanks."]),
         ("SUBJECT: metformin\nMESSAGE: Can it cause hair loss?", ["Can it cause hair loss?"]),
         ("SUBJECT: metformin\nMESSAGE:\nthanks", ["metformin", "thanks"]),
         ("Subject :  gout", ["gout"]),
         ("Q: is it safe", ["is it safe"]),
         ("Subjective: gout", ["Subjective: gout"]),
-        ("tell me about gout", ["tell me about gout"]),
         ("SUBJECT:", ["SUBJECT:"]),
         (" ", [" "]),
     ],
@@ -82,7 +76,6 @@ def test_every_text_has_candidates_within_it(text: str) -> None:
     [
         ("Is it safe?I take two", ["Is it safe?", "I take two"]),
         (f"{'very ' * 10}ill and\nsick. Is it\nflu", [f"{'very ' * 10}ill and\nsick.", "Is it", "flu"]),
-        (f"{'very ' * 10}ill.\nsick", [f"{'very ' * 10}ill.", "sick"]),
         (f"{'very ' * 10}ill\n\nsick", [f"{'very ' * 10}ill", "sick"]),
         ("I have it.Can you help?? Ok", ["I have it.", "Can you help??", "Ok"]),
         ("See www.a.example/page.html or 2.5 MG.", ["See www.a.example/page.html or 2.5 MG."]),

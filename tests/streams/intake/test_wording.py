@@ -65,7 +65,6 @@ def test_one_number_dose_or_negation_has_several_spellings(earlier: str, later: 
 @pytest.mark.parametrize(
     "later",
     [
-        "So true, same here! " + LETTER,
         LETTER + " #lexapro #tired",
         LETTER + ", and hives",
         LETTER.replace("terrible ", ""),
@@ -106,12 +105,10 @@ def test_what_has_other_words_is_decided_by_its_content(earlier: str, later: str
         (LETTER, LETTER.replace("mg", "mcg")),
         (LETTER, LETTER.replace("two", "three")),
         (LETTER, LETTER.replace("10 mg ", "")),
-        ("Ozempic day 12: nausea, tired", "Ozempic day 13: nausea, tired"),
         ("Moderna on Monday and a fever all night", "Moderna on Friday and a fever all night"),
         ("Rash on my left arm since the Humira pen", "Rash on my right arm since the Humira pen"),
         # Negations.
         ("I have had hives on Humira for three weeks", "I have not had hives on Humira for three weeks"),
-        ("I would take Zoloft again, it helped a lot", "I would never take Zoloft again, it helped a lot"),
         ("ever since Xanax I cannot sleep at all", "never since Xanax I cannot sleep at all"),
         ("I can sleep on Xanax, at last I am calm", "I can't sleep on Xanax, at last I am calm"),
         ("Ambien with side effects, as I expected", "Ambien without side effects, as I expected"),
@@ -132,10 +129,6 @@ def test_what_has_other_words_is_decided_by_its_content(earlier: str, later: str
         (TAGS, TAGS.replace("Lexapro", "Zoloft").replace("nausea", "insomnia")),
         (FORM, FORM.replace("rash", "fever").replace("metformin", "apixaban").replace("diabetes", "stroke")),
         # Only a beginning is shared, and an end.
-        (
-            "Please share, nobody warned me! Chantix gave me suicidal thoughts and I was scared to death",
-            "Please share, nobody warned me! My hair fell out on Humira, three weeks after the first pen",
-        ),
         (POST, ""),
         ("", ""),
         ("没有副作用今天很好", "有副作用今天很好"),
@@ -155,12 +148,10 @@ def test_texts_that_tell_of_other_cases_are_neither(earlier: str, later: str) ->
         ("My mom had this in 2013: \u201c" + LETTER + "\u201d", True),
         (LETTER + " #2013 #nosleep", True),
         ("Not good \U0001f622 " + LETTER + "... she was right", True),
-        ("Never again\n" + LETTER, True),
         # Within a sentence, other words, too many words, and itself.
         ("Not that " + LETTER, False),
         (LETTER + " and no hives", False),
         (LETTER + ", not 10 days", False),
-        ("No way!! " + LETTER.replace("two", "three"), False),
         ("No way!! " + LETTER.replace("nausea", "hives"), False),
         (LETTER + ". " + FORM + " " + POST, False),
         (LETTER, False),
