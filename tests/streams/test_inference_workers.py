@@ -155,22 +155,6 @@ async def test_what_is_no_ordinary_error_is_the_fault_of_its_record_too(error: B
     assert (headers["pv-detail"] or b"").startswith(b"RuntimeError in predict, line")
 
 
-async def test_a_batch_that_ends_first_waits_for_the_one_before_it() -> None:
-    tagger = GatedTagger("slow", "quick")
-    ports = ThreadedPorts(tagger, 2)
-    running = asyncio.create_task(finish(ports, batches_of([post(0, "slow")], [post(1, "quick")])))
-    await tagger.until_started("slow")
-    await tagger.until_started("quick")
-    tagger.may_end["quick"].set()
-    await until(lambda: ["quick"] in tagger.batches)
-    await asyncio.sleep(0.05)
-    assert (ports.sent, ports.acked) == ([], [])
-    tagger.may_end["slow"].set()
-    await running
-    assert [o["id"] for o in ports.outputs()] == ["r0", "r1"]
-    assert ports.acked == [0, 1]
-
-
 async def test_short_texts_around_a_long_one_do_not_wait_for_its_inference() -> None:
     tagger = GatedTagger("long")
     ports = ThreadedPorts(tagger, 2)

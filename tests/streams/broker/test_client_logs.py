@@ -49,24 +49,6 @@ def test_a_message_that_is_not_a_string_passes_once() -> None:
     assert [repeat_filter.filter(e) for e in errors] == [True, False]
 
 
-def test_on_a_handler_it_reduces_the_messages_that_are_written() -> None:
-    clock, written = Clock(), list[str]()
-
-    class Handler(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            written.append(record.getMessage())
-
-    logger = logging.Logger("faust.transport")
-    handler = Handler()
-    handler.addFilter(RepeatFilter(clock))
-    logger.addHandler(handler)
-    for attempt in range(20):
-        logger.error("attempt %d failed", attempt)
-    clock.now += PAUSE
-    logger.error("attempt %d failed", 20)
-    assert written == ["attempt 0 failed", "attempt 20 failed"]
-
-
 def entry(template: str, *arguments: object, error: BaseException | None = None) -> str:
     made = record("streams.web", template, *arguments)
     made.exc_info = (type(error), error, error.__traceback__) if error else None

@@ -19,7 +19,7 @@ from models.releases.manifest import Canary, Release
 from models.releases.signature import SIGNATURE
 from models.releases.store import build, bundled, open_release
 from models.types import RELEASED, TASKS
-from tests.streams.cli.command_line import NOWHERE, CommandLine, closed_port
+from tests.streams.cli.command_line import NOWHERE, CommandLine
 from tests.streams.conftest import Keys
 
 
@@ -161,14 +161,6 @@ def test_the_list_of_releases_shows_every_version_in_full(pvstream: CommandLine)
     assert all(bundled(task).name in answer.out for task in TASKS)
     assert answer.out.count(" live ") == 5
     assert "no announcements were read, bundled releases are listed as live" in answer.one_line
-
-
-def test_a_worker_that_does_not_answer_is_reported_in_one_line(pvstream: CommandLine) -> None:
-    address = f"127.0.0.1:{closed_port()}"
-    answer = pvstream("releases", "--worker", address)
-    assert answer.code == 1
-    assert f"no worker answers at {address}" in answer.error_line
-    assert answer.err.count("\n") == 1
 
 
 class NotHttp(socketserver.BaseRequestHandler):

@@ -20,17 +20,6 @@ from tests.streams.sources.kept import KeptDelivery, runner
 from tests.streams.sources.players.running import running
 
 
-async def test_a_file_that_grows_is_followed_and_half_a_line_is_waited_for(tmp_path: Path) -> None:
-    file = tmp_path / "posts.jsonl"
-    file.write_bytes(line(1) + line(2)[:10])
-    delivery = KeptDelivery()
-    async with running(runner(Ndjson(path=file, poll=0.01), delivery)):
-        await until(lambda: len(delivery.sent) == 1)
-        append(file, line(2)[10:])
-        await until(lambda: len(delivery.sent) == 2)
-    assert delivery.state() == {"post-1": "awake 1", "post-2": "awake 2"}
-
-
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
 async def test_the_last_line_of_a_file_may_lack_its_end_until_later(tmp_path: Path, end: bytes) -> None:
     file, before = tmp_path / "posts.jsonl", malformed()
@@ -138,7 +127,7 @@ async def test_a_pipe_is_read_to_its_end() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_nothing_is_lost_by_cut_lines_rotation_and_restarts(tmp_path: Path, seed: int) -> None:
+async def test_nothing_is_lost_by_cut_lines_and_restarts(tmp_path: Path, seed: int) -> None:
     draw, file = random.Random(seed), tmp_path / "posts.jsonl"
     data = b"".join(line(n) if draw.random() > 0.05 else b'{"id": \n' + line(n) for n in range(300))
     file.touch()
