@@ -14,13 +14,6 @@ from models.types import ADE, DRUG, Mention
     ("text", "drug", "effect", "is_use"),
     [
         ("Agitation, pulling lines, Geodon 10 IM x1 w/ good effect", "Geodon", "Agitation", True),
-        (
-            "Six cases of psychosis in patients who were treated with risperidone",
-            "risperidone",
-            "psychosis",
-            True,
-        ),
-        ("Ulcerative colitis flare despite mesalamine", "mesalamine", "Ulcerative colitis", True),
         ("Rifampin 600 mg daily for pulmonary tuberculosis", "Rifampin", "pulmonary tuberculosis", True),
         ("Adverse reaction to prednisone in a patient with lupus", "prednisone", "lupus", True),
         ("Reaction to insulin given for hyperglycemia", "insulin", "hyperglycemia", True),
@@ -32,7 +25,6 @@ from models.types import ADE, DRUG, Mention
         ("Agitation worse overnight, given Haldol", "Haldol", "Agitation", True),
         ("Had agitation managed w/ lorazepam", "lorazepam", "agitation", True),
         ("Depression with sertraline 50 mg daily", "sertraline", "Depression", True),
-        ("Seizures stopped with lorazepam", "lorazepam", "Seizures", True),
         ("Insulin drip for steroid-induced hyperglycemia", "Insulin", "hyperglycemia", True),
         ("Paradoxical seizures in a child given phenytoin", "phenytoin", "seizures", False),
         ("Propranolol-induced hypertension", "Propranolol", "hypertension", False),
