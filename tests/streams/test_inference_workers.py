@@ -155,6 +155,25 @@ async def test_what_is_no_ordinary_error_is_the_fault_of_its_record_too(error: B
     assert (headers["pv-detail"] or b"").startswith(b"RuntimeError in predict, line")
 
 
+async def test_a_batch_that_is_confirmed_first_is_acknowledged_after_the_one_before_it() -> None:
+    confirmed = asyncio.Event()
+
+    class Ports(ThreadedPorts):
+        async def _deliver(self, topic: str) -> None:
+            if topic == "posts.dead":
+                await confirmed.wait()
+            self.log.append(f"confirmed {topic}")
+
+    ports = Ports(FakeTagger(), 2)
+    running = asyncio.create_task(finish(ports, batches_of([post(0, "poison")], [post(1, "fine")])))
+    await until(lambda: "confirmed mentions" in ports.log)
+    await asyncio.sleep(0.05)
+    assert ports.acked == []
+    confirmed.set()
+    await running
+    assert ports.acked == [0, 1]
+
+
 async def test_short_texts_around_a_long_one_do_not_wait_for_its_inference() -> None:
     tagger = GatedTagger("long")
     ports = ThreadedPorts(tagger, 2)
