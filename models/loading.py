@@ -57,11 +57,14 @@ class Loaded:
         """Whether the model's outputs for the canary inputs, and those of its judge, are those recorded in
         the manifests.
 
-        If the model class has a method `comparable`, only the parts that it returns are compared.
+        If the model class has a method `comparable`, only the parts that it returns are compared; a method
+        `forget` is called first, so that no answer is one that the model keeps.
         """
         if self.judge is not None and not self.judge.passes_canary():
             return False
         inputs, expected, tolerance = self.canary
+        if hasattr(self.model, "forget"):
+            self.model.forget()
         answers = as_json(self.model.predict(inputs))
         if hasattr(self.model, "comparable"):
             answers, expected = self.model.comparable(answers), self.model.comparable(expected)

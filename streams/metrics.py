@@ -50,6 +50,12 @@ EVENTS = _counter(
     "Adverse events, coded or NIL, and reports that can have none because of their language "
     "(unsupported_language)",
 )
+WORDINGS = _counter(
+    "pv_wordings",
+    "how",
+    "Mentions of effects by how their wording was coded: as one that the model keeps, or that is repeated in "
+    "the batch (kept), or by the encoder and the search (searched)",
+)
 BATCH = _histogram(
     "pv_batch_records", "stage", "Records in a batch", buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256)
 )
@@ -205,5 +211,7 @@ def prepare(stage: str) -> None:
     if stage == "normalization":
         for outcome in ("coded", "nil", "unsupported_language"):
             EVENTS.labels(outcome)
+        for how in ("kept", "searched"):
+            WORDINGS.labels(how)
     for label in _MENTIONED.get(stage, ()):
         MENTIONS.labels(stage, label)

@@ -200,14 +200,14 @@ class Encoder:
 
     def embed(self, texts: Sequence[str]) -> Tensor:
         """(texts, dimension) unit vectors, each in the direction of `mean_pooled`."""
-        if not texts:
-            return torch.zeros((0, self.dimension))
         return nn.functional.normalize(self.mean_pooled(texts), dim=-1)
 
     def mean_pooled(self, texts: Sequence[str]) -> Tensor:
         """(texts, dimension): the mean over a text's first `max_pieces` pieces, special tokens included; a
         text that occurs twice is encoded once.
         """
+        if not texts:
+            return torch.zeros((0, self.dimension))
         limit = self.max_pieces - 2
         unique = list(dict.fromkeys(texts))
         encoded = self.tokenizer(unique, add_special_tokens=False, return_attention_mask=False, verbose=False)

@@ -21,6 +21,7 @@ from models import terminology
 from models.encoder.model import Encoder, encoder_of
 from models.normalization import patient_phrases
 from models.normalization.context_refining import DCR, Refiner, load_refiner
+from models.normalization.known_wordings import Known, KnownWordings
 from models.normalization.measurements import NORMAL, in_words, only_reading
 from models.normalization.nil_rule import Floats, NilRule, features
 from models.normalization.packed_vectors import PackedVectors, Vectors
@@ -87,6 +88,7 @@ class NormalizationModel:
         sets = [p for p in (self.phrases, self.taught) if p is not None]
         self._device, self._vectors = device, vectors
         self._index = TermIndex(self.terms, vectors, sets, device)
+        self.wordings = KnownWordings()
 
     @classmethod
     def load(
@@ -149,7 +151,14 @@ class NormalizationModel:
         model = copy.copy(self)
         model.refiner = None
         model._index = self._index.of_terms()
+        model.wordings = KnownWordings()
         return model
+
+    def forget(self) -> None:
+        """Codes each wording anew: before the canary check, whose answers must not be kept ones, and after
+        a change of the model.
+        """
+        self.wordings.clear()
 
     @staticmethod
     def canary_inputs(stored: list[Any]) -> list[Query]:
@@ -183,15 +192,20 @@ class NormalizationModel:
         if not batch:
             return []
         asked = self._spelled(batch)
-        levels = {q.surface: only_reading(q.surface) for q in asked}
+        known = self.wordings.of(dict.fromkeys(q.surface for q in asked))
+        levels = {q.surface: only_reading(q.surface) for q in asked if q.surface not in known}
         words = {surface: _in_words(surface) if level else surface for surface, level in levels.items()}
         pooled = self.encoder.mean_pooled(list(words.values()))
-        places, refined, weights = self._refined(asked, dict(zip(words, pooled, strict=True)))
+        vectors = {surface: found.vector for surface, found in known.items()}
+        vectors |= {s: v if self._is_refined(s) else None for s, v in zip(words, pooled, strict=True)}
+        places, refined, weights = self._refined(asked, vectors)
         # One search for both: each reads the whole index.
         near = self._near(torch.cat([pooled, refined]))
         alone = self._alone(words, near[: len(words)])
         alone |= {s: replace(alone[s], nil=True) for s, level in levels.items() if level == NORMAL}
-        codings = [alone[q.surface] for q in asked]
+        found = {s: Known(alone[s], None if (v := vectors[s]) is None else v.clone()) for s in words}
+        self.wordings.add(found, len(batch))
+        codings = [(known | found)[q.surface].coding for q in asked]
         for i, (cosines, rows), weight in zip(places, near[len(words) :], weights, strict=True):
             coding, _ = self._found(asked[i].surface, cosines, rows)
             # NIL and its confidence stay those of the mention alone.
@@ -215,22 +229,22 @@ class NormalizationModel:
         return codings
 
     def _refined(
-        self, asked: Sequence[Query], pooled: Mapping[str, Tensor]
+        self, asked: Sequence[Query], vectors: Mapping[str, Tensor | None]
     ) -> tuple[list[int], Tensor, list[float]]:
-        """The places of the mentions whose sentence is read, their vectors and the weights of the sentences:
-        names and readings say enough. `pooled`: the vector of each surface form alone.
+        """The places of the mentions whose sentence is read, their vectors and the weights of the sentences.
+        `vectors`: of each surface form alone; None where the sentence is not asked.
         """
-        refiner = self.refiner
-        if refiner is None:
+        alone = {i: v for i, q in enumerate(asked) if (v := vectors[q.surface]) is not None}
+        if self.refiner is None or not alone:
             return [], torch.zeros((0, self.encoder.dimension)), []
-        places = [i for i, q in enumerate(asked) if refiner.reads(q.surface) and self._is_open(q.surface)]
-        vectors = [pooled[asked[i].surface] for i in places]
-        read, refined, weights = refiner.embed([asked[i] for i in places], vectors)
+        places = list(alone)
+        read, refined, weights = self.refiner.embed([asked[i] for i in places], list(alone.values()))
         return [places[i] for i in read], refined, weights
 
-    def _is_open(self, surface: str) -> bool:
-        """Whether the mention is neither a name of the terminology nor a reading."""
-        return not self._index.is_name(surface) and _in_words(surface) == surface
+    def _is_refined(self, surface: str) -> bool:
+        """Whether the sentence is asked: names of the terminology and readings say enough."""
+        is_asked = self.refiner is not None and self.refiner.reads(surface)
+        return is_asked and not self._index.is_name(surface) and _in_words(surface) == surface
 
     def nil_inputs(self, batch: Sequence[Query], vectors: Array) -> list[tuple[Floats, str]]:
         """The features of the rule for NIL of each mention, and its best preferred term; for the calibration

@@ -15,6 +15,7 @@ from models.normalization.short_form_lists import with_parts
 from models.normalization.usual_forms import usual_expansions
 from models.normalization.verbatims import is_verbatim, with_verbatims
 from models.types import CODED_LABELS, DRUG, INDICATION, Assertion, Coding, Expansion, Mention, TaggedText
+from streams import metrics
 from streams.records import CodedEvent, CodedReport, TaggedReport, extend
 from streams.topics import QUESTIONS
 
@@ -32,6 +33,9 @@ def predict(model: Any, reports: Sequence[TaggedReport]) -> list[CodedReport]:
     read = [(r, _effects(r)) for r in map(_in_parts, reports)]
     queries = [query_of(r.text, r.mentions[i], r.mentions, _meanings(r, i)) for r, own in read for i in own]
     codings = iter(model.predict(queries))
+    if hasattr(model, "wordings"):
+        for how, mentions in model.wordings.taken().items():
+            metrics.WORDINGS.labels(how).inc(mentions)
     return [_coded(r, own, codings) for r, own in read]
 
 

@@ -41,6 +41,7 @@ def with_nil(model: NormalizationModel, valid: Sequence[GoldCoding]) -> dict[str
     There is no rule where no mention is coded right or no concept is missing.
     """
     model.nil_below = best_threshold(decisions(model, valid))
+    model.forget()
     rows = nil_examples(model, list(dict.fromkeys([*valid, *phrases("held_out")])))
     if not (rows.right & ~rows.missing).any() or not rows.missing.any():
         console.print("no rule for NIL: no mention is coded right, or no concept is missing")

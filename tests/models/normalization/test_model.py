@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from models.encoder.model import Encoder
-from models.loading import as_json
+from models.loading import Loaded, as_json
 from models.normalization.context_refining import Refiner
 from models.normalization.model import NormalizationModel
 from models.normalization.patient_phrases import Phrases
@@ -241,7 +241,8 @@ def test_the_sentence_chooses_between_codes_and_never_makes_nil(
     assert np.array_equal(model.embed([query(mention)]), alone.embed([query(mention)]))
 
 
-def test_equal_words_are_searched_once(model: NormalizationModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_equal_words_are_searched_once(mini: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = model_of(mini)
     asked: list[int] = []
     search = model._index.search
 
@@ -253,4 +254,38 @@ def test_equal_words_are_searched_once(model: NormalizationModel, monkeypatch: p
     batch = [query("threw up"), query("no sleep"), query("threw up"), query("threw up")]
     codings = model.predict(batch)
     assert asked == [2]
-    assert codings == [c for q in batch for c in model.predict([q])]
+    assert codings == [c for q in batch for c in model_of(mini).predict([q])]
+    assert model.predict([*batch[1:], query("itchy")]) == [
+        *codings[1:],
+        *model_of(mini).predict([query("itchy")]),
+    ]
+    assert asked == [2, 1]
+    assert model.wordings.taken() == {"kept": 5, "searched": 3}
+    assert model.wordings.taken() == {"kept": 0, "searched": 0}
+
+
+def test_a_known_wording_is_still_read_in_its_sentence(mini: Encoder) -> None:
+    vectors = mini.embed([t.llt for t in TERMS])
+
+    def made() -> NormalizationModel:
+        refiner = Sentences(mini.embed(["Rash"]))
+        return NormalizationModel(mini, TERMS, vectors, k=5, nil_below=0.35, refiner=refiner)
+
+    model, batch = made(), [query("aching"), query("feels sick")]
+    assert model.predict(batch) == model.predict(batch) == made().predict(batch)
+    assert isinstance(model.refiner, Sentences)
+    assert model.refiner.asked == ["aching", "aching"]
+
+
+def test_the_canary_check_finds_a_broken_encoder_although_all_wordings_are_known(
+    mini: Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, inputs = model_of(mini), [query("threw up"), query("no sleep")]
+    canary = (inputs, as_json(model.predict(inputs)), 1e-4)
+    loaded = Loaded("normalization", "0" * 12, "", model, canary)
+    assert loaded.passes_canary()
+    monkeypatch.setattr(model, "encoder", Encoder(mini.model, mini.tokenizer, 8))
+    monkeypatch.setattr(model.encoder, "mean_pooled", lambda texts: torch.full((len(texts), 384), torch.nan))
+    assert model.predict(inputs)
+    with pytest.raises(ValueError, match="not finite"):
+        loaded.passes_canary()

@@ -8,6 +8,7 @@ from unittest import mock
 from py3langid.langid import LanguageIdentifier
 
 from models import language
+from models.normalization.known_wordings import Known, KnownWordings
 from models.once import once
 from models.types import (
     ADE,
@@ -275,3 +276,15 @@ def test_a_report_in_an_unsupported_language_is_counted_and_has_no_event() -> No
     assert count is not None
     count(coded)
     assert counter._value.get() == before + 1
+
+
+def test_mentions_are_counted_by_how_their_wording_was_coded() -> None:
+    class Coder(EchoCoder):
+        wordings = KnownWordings()
+
+    coder, counters = Coder(), [metrics.WORDINGS.labels(how) for how in ("kept", "searched")]
+    coder.wordings.add({"rash": Known(Coding((), True), None)}, 3)
+    before = [counter._value.get() for counter in counters]
+    normalization.predict(coder, [REPORT])
+    normalization.predict(coder, [REPORT])
+    assert [counter._value.get() - n for counter, n in zip(counters, before, strict=True)] == [2, 1]
