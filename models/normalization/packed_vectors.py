@@ -11,14 +11,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from models.encoder.batch_invariance import has_fast_bfloat16
 from models.encoder.faiss_index import CosineIndex, checked_queries
 from models.normalization import exact_search
-from models.normalization.exact_search import Block
+from models.normalization.exact_search import BLOCK, Block
 from models.releases.manifest import ReleaseError
 
-#: Rows of a block: 3 MB of 384 dimensions in 32 bits.
-BLOCK = 2048
 _TERMS, _SCALES = "terms", "scales"
 
 
@@ -82,7 +79,7 @@ class PackedIndex:
     """Exact nearest neighbours by cosine among several matrices, with the results of a CosineIndex of all
     their rows.
 
-    Where the processor multiplies 16-bit numbers fast, rows of 8 bits are compared in 16 bits; the format
+    Where the processor multiplies 8-bit numbers fast, rows of 8 bits are compared as they are; the format
     does not change the results.
     """
 
@@ -96,31 +93,29 @@ class PackedIndex:
         self._starts = list(accumulate(map(len, self._parts), initial=0))
         self.size = self._starts.pop()
         self.dtype = torch.float32
-        # 16 bits hold all 8-bit numbers, and no other rows.
         if all(isinstance(part, PackedVectors) for part in self._parts):
-            self.dtype = dtype or (torch.bfloat16 if has_fast_bfloat16() else torch.float32)
+            self.dtype = dtype or (torch.int8 if exact_search.has_exact_8_bit_products() else torch.float32)
         # By NumPy, as a CosineIndex does: torch's have other last bits.
         lengths = [torch.from_numpy(np.linalg.norm(b.numpy(), axis=1)) for b in self._unpacked()]
         if not lengths or not all(bool(torch.isfinite(own).all()) for own in lengths):
             raise ValueError("an index needs a non-empty matrix of finite numbers")
         self._lengths = torch.cat(lengths).clamp(min=1e-12)
+        scales = [p.scales if isinstance(p, PackedVectors) else torch.ones(len(p)) for p in self._parts]
+        self._factors = torch.cat(scales) / self._lengths
 
     def search(self, queries: NDArray[np.float32], k: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """The cosines and rows of the k nearest vectors of each query, as `CosineIndex.search` gives them."""
         asked = checked_queries(queries)[: len(queries)]
         return exact_search.search(asked, min(k, self.size), self)
 
-    def blocks(self) -> Iterator[Block]:
-        """At most BLOCK rows each."""
-        buffer = torch.empty((BLOCK, self._parts[0].shape[1]), dtype=self.dtype)
+    def blocks(self, size: int) -> Iterator[Block]:
+        buffer = torch.empty((0 if self.dtype == torch.int8 else size, self._parts[0].shape[1]))
         for part, first in zip(self._parts, self._starts, strict=True):
-            for start in range(0, len(part), BLOCK):
-                rows = part[start : start + BLOCK]
-                factors = 1 / self._lengths[first + start : first + start + len(rows)]
-                if isinstance(rows, PackedVectors):
-                    factors = rows.scales * factors
-                    rows = rows.numbers
-                yield Block(buffer[: len(rows)].copy_(rows), factors)
+            numbers = part.numbers if isinstance(part, PackedVectors) else part
+            for start in range(0, len(part), size):
+                rows = numbers[start : start + size]
+                factors = self._factors[first + start : first + start + len(rows)]
+                yield Block(rows if self.dtype == torch.int8 else buffer[: len(rows)].copy_(rows), factors)
 
     def exactly(self, rows: Tensor) -> Tensor:
         out = torch.empty((len(rows), self._parts[0].shape[1]))

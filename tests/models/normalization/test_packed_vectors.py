@@ -14,7 +14,8 @@ from torch.nn.functional import normalize
 
 from models.encoder.faiss_index import CosineIndex
 from models.encoder.model import Encoder
-from models.normalization import packed_vectors
+from models.normalization import exact_search, packed_vectors
+from models.normalization.exact_search import has_exact_8_bit_products
 from models.normalization.model import NormalizationModel
 from models.normalization.packed_vectors import PackedIndex, PackedVectors, Vectors
 from models.releases.store import open_release
@@ -58,19 +59,30 @@ def test_packed_vectors_are_read_as_they_were_stored_and_zero_stays_zero() -> No
     assert scores.shape == rows.shape == (0, 2)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+FORMATS = [
+    torch.float32,
+    pytest.param(
+        torch.int8,
+        marks=pytest.mark.skipif(not has_exact_8_bit_products(), reason="a processor without VNNI"),
+    ),
+]
+
+
+@pytest.mark.parametrize("dtype", FORMATS)
 @pytest.mark.parametrize("queries", [1, 2, 200])
 @pytest.mark.parametrize("k", [1, 2, 20, 10_000])
 def test_the_results_are_those_of_an_index_of_all_rows_to_the_bit(
     queries: int, k: int, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(packed_vectors, "BLOCK", 64)
+    monkeypatch.setattr(exact_search, "BLOCK", 64)
     # Rows that are there twice have equal cosines; blocks end inside of a part and with it.
     packed = PackedVectors.pack(normalize(random(150, 2)))
     parts: list[Vectors] = [packed, 3 * random(64, 3), packed[:70], torch.zeros(1, 32)]
-    if dtype == torch.bfloat16:
+    if dtype == torch.int8:
         parts = [PackedVectors.pack(part) for part in parts]
+    # Some have a few numbers that are far larger than the others, which are then rounded to nothing.
     asked = random(queries, 4).numpy()
+    asked[::3] **= 9
     index = PackedIndex(parts, dtype)
     assert index.dtype == dtype
     scores, rows = index.search(asked, k)
@@ -79,9 +91,9 @@ def test_the_results_are_those_of_an_index_of_all_rows_to_the_bit(
     assert np.array_equal(rows, numbers)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("dtype", FORMATS)
 def test_near_neighbours_are_told_apart_in_either_number_format(dtype: torch.dtype) -> None:
-    # Names of a terminology are that near to each other, far nearer than 16 bits can tell.
+    # Names of a terminology are that near to each other, far nearer than 8 bits can tell.
     centres = normalize(random(40, 7, 384)).repeat_interleave(100, 0)
     packed = PackedVectors.pack(normalize(centres + 0.002 * random(4000, 8, 384)))
     asked = (centres[::250] + 0.01 * random(16, 9, 384)).numpy()
@@ -89,6 +101,17 @@ def test_near_neighbours_are_told_apart_in_either_number_format(dtype: torch.dty
     expected, numbers = CosineIndex(packed.unpacked().numpy()).search(asked, 60)
     assert np.array_equal(scores, expected)
     assert np.array_equal(rows, numbers)
+
+
+def test_8_bit_products_are_used_only_where_their_sums_are_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    product = torch._int_mm
+    found = has_exact_8_bit_products.__wrapped__  # type: ignore[attr-defined]
+    monkeypatch.setattr(torch.cpu, "_is_vnni_supported", lambda: True)
+    monkeypatch.setattr(torch, "_int_mm", lambda a, b: product(a, b).clamp(max=2**23))
+    assert not found()
+    monkeypatch.setattr(torch.cpu, "_is_vnni_supported", lambda: False)
+    monkeypatch.setattr(exact_search, "has_exact_8_bit_products", found)
+    assert PackedIndex([PackedVectors.pack(random(70, 3))]).dtype == torch.float32
 
 
 def test_a_query_has_the_same_results_alone_and_among_others() -> None:
