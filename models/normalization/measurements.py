@@ -69,6 +69,8 @@ def end_with_reading(text: str, start: int, end: int) -> int:
     "blood sugar was" in the 40s, behind the 40s; else `end`.
     """
     within, says = text[start : end + REACH], _readings().says
+    if not any(map(str.isdigit, within)):
+        return end
     for pattern, read in ((says["change"], _changed), (says["value"], _level)):
         for found in pattern.finditer(within):
             if found.start() < end - start < found.end() and read(found) not in (None, found[0]):
