@@ -75,6 +75,12 @@ class Setup:
             partial(outputs, self.models[stage], batch) for batch in chunks(self.before[topic, stage], BATCH)
         ]
 
+    def forget(self) -> None:
+        """Makes the models answer anew what they answered in an earlier run."""
+        for model in (loaded.model for loaded in self.models.values()):
+            if hasattr(model, "forget"):
+                model.forget()
+
     def _inputs(self) -> dict[tuple[str, str], Sequence[Any]]:
         found: dict[tuple[str, str], Sequence[Any]] = {}
         for topic, lines in self.lines.items():

@@ -14,7 +14,11 @@ def stages(setup: Setup) -> dict[str, Any]:
     for topic, stage in setup.before:
         work = partial(side_by_side, setup.calls(stage, topic), setup.workers)
         work()
-        taken = median([timed(work) for _ in range(setup.amount.repeats)])
+        runs = []
+        for _ in range(setup.amount.repeats):
+            setup.forget()
+            runs.append(timed(work))
+        taken = median(runs)
         n = len(setup.before[topic, stage])
         rows[f"{stage} of {topic}"] = {
             "records": n,

@@ -35,7 +35,7 @@ class KnownWordings:
         self._lock = threading.Lock()
 
     def of(self, wordings: Iterable[str]) -> dict[str, Known]:
-        """Those of the wordings that are known."""
+        """What is known of the wordings."""
         with self._lock:
             found = {wording: self._kept[wording] for wording in wordings if wording in self._kept}
             for wording in found:
