@@ -11,7 +11,6 @@ encoders are (at least eight rows); in 16 bits by products over blocks (batch_in
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -23,9 +22,9 @@ from torch import Tensor, nn
 from models.encoder.base_files import resolve_base
 from models.encoder.packed.bert import PackedBert, Read
 from models.encoder.packed.weights import load_packed
-from models.encoder.tokenizer import load_wordpiece
+from models.encoder.tokenizer import WordPieceTokenizer, load_wordpiece
 from models.encoder.weights import ADAPTER, WEIGHTS, check_base, load_model, load_tokenizer
-from models.encoder.word_pieces import PlacedPieces, WordPieces, word_pieces
+from models.encoder.word_pieces import PlacedPieces, WordPieces, joined, word_pieces
 from models.releases.manifest import Release
 from models.text import words
 
@@ -83,7 +82,7 @@ class Encoder:
         """The pieces of each sentence, given as its words; nothing is truncated."""
         if not sentences:
             return []
-        if not self.tokenizer.is_fast:
+        if not self.tokenizer.is_fast or isinstance(self.tokenizer, WordPieceTokenizer):
             return self._split_words(sentences)
         # The fast tokenizer infers the type of its input from the first sentence, which must not be empty.
         encoded = self.tokenizer(
@@ -97,15 +96,16 @@ class Encoder:
         return [word_pieces(encoded.word_ids(i), ids, len(s)) for i, (ids, s) in enumerate(rows)]
 
     def _split_words(self, sentences: Sequence[Sequence[str]]) -> list[WordPieces]:
-        """`split` by a tokenizer that does not map pieces to words: it is given each word alone."""
-        unique = list(dict.fromkeys(w for s in sentences for w in s))
-        pieces = {w: self.tokenizer(w, add_special_tokens=False, verbose=False)["input_ids"] for w in unique}
-        found = []
-        for sentence in sentences:
-            own = [pieces[word] for word in sentence]
-            ends = list(itertools.accumulate(map(len, own), initial=0))
-            found.append(WordPieces(ends[:-1], [len(p) for p in own], [p for word in own for p in word]))
-        return found
+        """`split` by a tokenizer that is given each word alone, because it keeps the pieces of words or does
+        not map pieces to words.
+        """
+        unique = {w for s in sentences for w in s}
+        if isinstance(self.tokenizer, WordPieceTokenizer):
+            pieces = self.tokenizer.of_words(unique)
+        else:
+            options = {"add_special_tokens": False, "verbose": False}
+            pieces = {w: self.tokenizer(w, **options)["input_ids"] for w in unique}
+        return [joined([pieces[word] for word in sentence]) for sentence in sentences]
 
     def pieces_at(self, texts: Sequence[str]) -> list[PlacedPieces]:
         """The pieces of each text with their places; by a slow tokenizer those of its words."""

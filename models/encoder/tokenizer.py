@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,8 @@ from tokenizers import AddedToken, Encoding, Tokenizer
 
 from models.once import once
 
+#: Words whose pieces are kept: a stream repeats nearly all of them.
+KEPT_WORDS = 16_384
 #: The special tokens of a BERT; other models with its pieces name theirs in their settings.
 _SPECIAL = {"cls": "[CLS]", "sep": "[SEP]", "pad": "[PAD]", "unk": "[UNK]"}
 
@@ -30,10 +32,6 @@ class Pieces:
                 return [e.offsets for e in self._encoded]
         raise KeyError(key)
 
-    def word_ids(self, text: int) -> list[int | None]:
-        """Of each piece of a text the word that it belongs to."""
-        return self._encoded[text].word_ids
-
 
 class WordPieceTokenizer:
     """Splits texts as transformers' BertTokenizer does, without truncation; threads may share it."""
@@ -46,6 +44,7 @@ class WordPieceTokenizer:
         tokenizer.no_truncation()
         tokenizer.no_padding()
         self._tokenizer = tokenizer
+        self._known: dict[str, list[int]] = {}
         numbers = {name: tokenizer.token_to_id(token) for name, token in special.items()}
         self.cls_token_id, self.sep_token_id = numbers["cls"], numbers["sep"]
         self.pad_token_id, self.unk_token_id = numbers["pad"], numbers["unk"]
@@ -55,18 +54,25 @@ class WordPieceTokenizer:
         """Number of tokens, added ones included."""
         return int(self._tokenizer.get_vocab_size())
 
-    def __call__(self, texts: Sequence[Any], *, is_split_into_words: bool = False, **_: Any) -> Pieces:
-        """The pieces of each text, or of each list of words, without special tokens. Other options of
-        transformers' tokenizers have no effect.
+    def __call__(self, texts: Sequence[str], **_: Any) -> Pieces:
+        """The pieces of each text without special tokens. Options of transformers' tokenizers have no
+        effect.
         """
-        return Pieces(
-            self._tokenizer.encode_batch(
-                list(texts), is_pretokenized=is_split_into_words, add_special_tokens=False
-            )
-        )
+        return Pieces(self._tokenizer.encode_batch(list(texts), add_special_tokens=False))
+
+    def of_words(self, words: Set[str]) -> Mapping[str, list[int]]:
+        """The token numbers of each word, which do not depend on the words beside it."""
+        known = self._known
+        if len(known) > KEPT_WORDS:  # another thread goes on with the old ones
+            known = self._known = {}
+        if missing := [[word] for word in words if word not in known]:
+            encoded = self._tokenizer.encode_batch(missing, is_pretokenized=True, add_special_tokens=False)
+            known.update((word, e.ids) for (word,), e in zip(missing, encoded, strict=True))
+        return known
 
     def add_tokens(self, tokens: Sequence[AddedToken]) -> int:
         """Adds tokens, and returns the number of those that were new."""
+        self._known = {}
         return int(self._tokenizer.add_tokens(list(tokens)))
 
 

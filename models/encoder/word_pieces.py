@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate, chain
 from typing import NamedTuple
 
 
@@ -23,6 +25,13 @@ class PlacedPieces(NamedTuple):
 
     pieces: list[int]
     places: list[tuple[int, int]]
+
+
+def joined(words: Sequence[Sequence[int]]) -> WordPieces:
+    """The pieces of a sentence from those of its words."""
+    count = list(map(len, words))
+    ends = list(accumulate(count, initial=0))
+    return WordPieces(ends[:-1], count, list(chain.from_iterable(words)))
 
 
 def word_pieces(word_ids: list[int | None], pieces: list[int], n_words: int) -> WordPieces:

@@ -64,11 +64,20 @@ def test_any_text_has_the_pieces_of_transformers(own: WordPieceTokenizer, texts:
 @settings(max_examples=60)
 @given(st.lists(st.lists(st.text(min_size=1, max_size=6), min_size=1, max_size=5), min_size=1, max_size=3))
 def test_words_have_the_pieces_of_transformers(own: WordPieceTokenizer, texts: list[list[str]]) -> None:
-    options = {"is_split_into_words": True, "add_special_tokens": False}
-    ours, expected = own(texts, **options), theirs()(texts, **options)
-    assert ours["input_ids"] == expected["input_ids"]
-    for i in range(len(texts)):
-        assert ours.word_ids(i) == expected.word_ids(i)
+    expected = theirs()(texts, is_split_into_words=True, add_special_tokens=False)
+    pieces = own.of_words({word for text in texts for word in text})
+    numbered = [[(n, i) for i, word in enumerate(text) for n in pieces[word]] for text in texts]
+    for i, text in enumerate(numbered):
+        assert text == list(zip(expected["input_ids"][i], expected.word_ids(i), strict=True))
+
+
+def test_few_pieces_of_words_are_kept(own: WordPieceTokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("models.encoder.tokenizer.KEPT_WORDS", 2)
+    other = copy.deepcopy(own)
+    first = dict(other.of_words({"nausea", "akathisia", "and"}))
+    assert first == {w: own.of_words({w})[w] for w in first}
+    assert other.of_words({"rash"}).keys() == {"rash"}
+    assert other.of_words({"rash"}) is other.of_words({"and"}), "the pieces are kept"
 
 
 def test_encoders_of_a_base_share_its_tokenizer(own: WordPieceTokenizer) -> None:
