@@ -30,8 +30,10 @@ _NUMBER = (
     rf"|(?i:(?:{_WORD})(?: and a half)?|half (?:of )?an?|half|an? half|(?:a )?(?:couple(?: of)?|few)|several"
     rf"|{_ARTICLE})(?![^\W\d_])"
 )
+#: What a number begins with, since most words are none.
+_FIRST = r"(?=[\d½¼¾]| [½¼¾]|(?i:an?\b|co|ei|el|fe|fi|fo|ha|ni|on|se|si|t[ehw]|ze))"
 _RANGE = re.compile(
-    rf"(?<![\w.,/$£€#:%])(?<!\d[-\u2013])({_NUMBER})(?:(?: ?[-\u2013] ?| to | or )({_NUMBER}))?"
+    rf"(?<![\w.,/$£€#:%]){_FIRST}(?<!\d[-\u2013])({_NUMBER})(?:(?: ?[-\u2013] ?| to | or )({_NUMBER}))?"
     r"(?![\w/]*\d)(?!,\d)"
 )
 _FRACTION = re.compile(r"(?:(\d{1,2})[ -])?([1-3])/([234])")
