@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from operator import attrgetter
+from typing import NamedTuple, Self
 
 from models.types import Expansion, Span
 
@@ -12,6 +15,59 @@ WORD = re.compile(r"\w+|[^\w\s]")
 _MARK = re.compile(r"\W")
 #: Marks in a row that are read, dots or emoji for example: each is a word for the encoder.
 MOST_MARKS = 20
+
+
+class PlacedWords(NamedTuple):
+    """Words of a text, in order, with their places in it; an object for each would cost more than to find
+    them.
+    """
+
+    starts: list[int]
+    ends: list[int]
+    texts: list[str]
+
+    @classmethod
+    def of(cls, text: str, spans: Iterable[Span] | None = None) -> Self:
+        """The words that `words` finds, or what is at these spans of the text."""
+        if spans is None:
+            places = [match.span() for match in WORD.finditer(text)]
+        else:
+            places = [(span.start, span.end) for span in spans]
+        return cls([s for s, _ in places], [e for _, e in places], [text[s:e] for s, e in places])
+
+    def part(self, first: int, after: int) -> Self:
+        """The words from number `first` up to the one before `after`."""
+        return type(self)(self.starts[first:after], self.ends[first:after], self.texts[first:after])
+
+    def add(self, more: PlacedWords) -> None:
+        """Puts more words behind these."""
+        self.starts.extend(more.starts)
+        self.ends.extend(more.ends)
+        self.texts.extend(more.texts)
+
+    def span(self, first: int, after: int) -> Span:
+        """From the start of the word number `first` to the end of the one before `after`."""
+        return Span(self.starts[first], self.ends[after - 1])
+
+    def overlapping(self, span: Span) -> range:
+        """The numbers of the words that a span shares characters with."""
+        return range(bisect_right(self.ends, span.start), bisect_left(self.starts, span.end))
+
+
+def plain(text: str) -> str:
+    """The text in lower case with single blanks."""
+    return " ".join(text.lower().split())
+
+
+@lru_cache(maxsize=64)
+def lower_words(text: str) -> tuple[str, ...]:
+    """The words of a text in lower case. Cached, because several parts of a stage need them of a text."""
+    return tuple(map(str.lower, WORD.findall(text)))
+
+
+def has_one(text: str, stems: Sequence[str]) -> bool:
+    """Whether one of the stems is in the text: much quicker than a pattern, which then need not be tried."""
+    return any(map(text.__contains__, stems))
 
 
 def with_long_forms(text: str, start: int, end: int, expansions: Sequence[Expansion]) -> str:

@@ -6,10 +6,17 @@ cause nausea". A tagger may have taken the answer for a part of the effect.
 from __future__ import annotations
 
 from models.rules.notation import patterns
+from models.text import has_one, plain
 
 _SAYS = patterns("answers")
 #: Characters before an effect and behind it that are read, and behind it for what is said of all effects.
 _BEFORE, _BEHIND, _FAR = 60, 60, 240
+#: One of them is in front of each effect for which a pattern of the kind says something; mostly none is.
+_STEMS = {
+    "instead": ("instead of", "rather than", "in place of", "in lieu of", "far from", "anything but", "neg"),
+    "doubled": ("not", "never", "nt", "n't", "n\u2019t"),
+    "tested": ("test", "screen", "culture", "swab", "serology", "work", "checked"),
+}
 
 
 def answer(text: str, start: int, end: int) -> bool | None:
@@ -24,11 +31,14 @@ def answer(text: str, start: int, end: int) -> bool | None:
 
 def _told(before: str, behind: str) -> bool | None:
     """Whether the effect between these words happened, by a turn of phrase; None where there is none."""
-    is_tested = _SAYS["tested"].search(before) is not None
+    near = plain(before)
+    is_tested = has_one(near, _STEMS["tested"]) and _SAYS["tested"].search(before) is not None
     is_excluded = _SAYS["excluded"].match(behind) and not _SAYS["cause"].search(before)
-    if _SAYS["instead"].search(before) or is_excluded or (is_tested and _SAYS["negative"].search(behind)):
+    is_instead = has_one(near, _STEMS["instead"]) and _SAYS["instead"].search(before)
+    if is_instead or is_excluded or (is_tested and _SAYS["negative"].search(behind)):
         return False
-    happened = _SAYS["doubled"].search(before) or (is_tested and _SAYS["positive"].search(behind))
+    is_doubled = has_one(near, _STEMS["doubled"]) and _SAYS["doubled"].search(before)
+    happened = is_doubled or (is_tested and _SAYS["positive"].search(behind))
     return True if happened else None
 
 
@@ -53,6 +63,8 @@ def _behind(kind: str, text: str, start: int, end: int) -> bool:
 
 def _marked(text: str, start: int, end: int) -> bool | None:
     """The mark of an effect in a line in which all marks are in front of their effects, or all behind."""
+    if text.isascii():
+        return None
     before, behind = text[max(0, start - _FAR) : start], text[end : end + _FAR]
     line = before.rpartition("\n")[2] + text[start:end] + behind.partition("\n")[0]
     marks = sorted(m.span() for kind in ("open", "off") for m in _SAYS[kind].finditer(line))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from functools import cached_property
 from operator import attrgetter
 from typing import NamedTuple
 
 from models.rules.sentences import sentences
+from models.text import has_one, lower_words, plain
 from models.types import ADE, DRUG, Mention, Span
 
 #: Characters of a sentence before and behind a place that are read.
@@ -46,6 +47,11 @@ class Told:
         self.lower = text.lower()
         self.mentions = sorted(mentions, key=attrgetter("start"))
         self._mention_starts = [m.start for m in self.mentions]
+        self._plain = plain(text)
+
+    def has(self, stems: Sequence[str], words: Set[str] = frozenset()) -> bool:
+        """Whether one of the stems is in the plain text, or one of the words is a word of it."""
+        return has_one(self._plain, stems) or not words.isdisjoint(lower_words(self.text))
 
     def around(self, start: int, end: int) -> Around:
         """The sentence in which a part begins, around that part."""

@@ -16,21 +16,28 @@ _SAYS = patterns("case_words")
 #: Characters between an effect and its outcome, and before what may be denied.
 _REACH, _NOT = 80, 40
 _ROUTES = {"ingested": "oral"}
-#: One of them is in every text that a pattern of the kind finds something in; most texts have none.
+#: One of them is in every text, with single blanks, that a pattern of the kind finds something in; most texts
+#: have none.
 _STEMS = {
-    "self": "man male girl lady moth mom mum wife guy father dad husband menstr period breast vagin gyn uter "
-    "ovar hyst pregn penis testic prost erect balls",
-    "relative": "took take taking given prescribed use put was has is",
+    "self": "man,male,girl,lady,moth,mom,mum,wife,guy,father,dad,husband,menstr,period,breast,vagin,gyn,uter,"
+    "ovar,hyst,pregn,penis,testic,prost,erect,balls",
+    "relative": " wife, mother, mom, mum, sister, daughter, girlfriend, aunt, grand, niece, husband, hubby,"
+    " father, dad, brother, son, boyfriend, uncle, nephew",
     "pregnant": "pregnan",
-    "route": "oral mouth os po p.o iv i.v i.m im intra subc subq s.c topic inhal rect enema supposit vagin "
-    "nasal lingual derm patch epidural eye ophth parent infus inject ingest",
-    "outcome": "resol subsid away gone clear disappear recover vanish abat dissip normal baseline remit "
-    "persist still ongoing permanent stop improv better fad decreas",
-    "again": "challeng introduc administ start expos resum again back",
-    "serious": "hospital admit icu intensive ccu threat died killed fatal death lethal permanent disab "
-    "wheelchair birth congenital",
+    "route": "oral,by mouth,p.o,i.v,i.m,im inject,intra,subcut,subq,s.c,topic,inhal,rectal,enema,supposit,"
+    "vagin,nasal,lingual,dermal,skin patch,epidural,eye drop,eyedrop,ophth,parenteral,infus,inject,ingest",
+    "outcome": "resol,subsid,go away,gone,went away,clear,disappear,recover,vanish,abat,dissip,to normal,"
+    "to baseline,normali,remit,persist,still ha,still there,still suffer,still present,still ongoing,"
+    "still experienc,ongoing,permanent,n't stop,n\u2019t stop,has not stop,improv,got better,getting better,"
+    "became better,went better,gotten better,gradually,slowly",
+    "again": "challeng,reintroduc,re-introduc,readminist,re-administ,restart,re-start,reexpos,re-expos,resum,"
+    "again,back on",
+    "serious": "hospital,admit,intensive,threat,died,killed,fatal,death,lethal,permanent,disab,"
+    "wheelchair,birth,congenital",
 }
-STEMS = {kind: stems.split() for kind, stems in _STEMS.items()}
+STEMS = {kind: tuple(stems.split(",")) for kind, stems in _STEMS.items()}
+#: Or one of these as a word.
+WORDS = {"route": frozenset({"os", "po", "iv"}), "serious": frozenset({"icu", "ccu"})}
 _GONE = ("recovered", "recovering")
 
 
@@ -131,7 +138,7 @@ def _seriousness(told: Told) -> Iterator[Found]:
 
 def _matches(told: Told, kind: str) -> Iterator[re.Match[str]]:
     """What the patterns of a kind find in a text."""
-    if any(stem in told.lower for stem in STEMS[kind]):
+    if told.has(STEMS[kind], WORDS.get(kind, frozenset())):
         yield from _SAYS[kind].finditer(told.text)
 
 

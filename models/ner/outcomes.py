@@ -12,10 +12,17 @@ from collections.abc import Iterator, Sequence
 
 from models.ner.mention_rules import Cover
 from models.rules.notation import patterns
+from models.text import has_one, lower_words, plain
 from models.types import ADE, DRUG, OTHER, Mention, Span
 
 #: Characters between a drug and the person that it harmed.
 REACH = 90
+#: One of them is in every text, with single blanks, that tells of such an outcome, or one of these words.
+STEMS = (
+    "died", "passed", "hospi", "admitted", "ambulance", "coma", "intubated", "life support", "ventilator",
+    "e.r", "emergency", "a&e", "a & e", "intensive", "psych", "killed", "murdered",
+)  # fmt: skip
+WORDS = frozenset({"er", "icu", "ccu"})
 _SAYS = patterns("outcomes")
 
 
@@ -24,7 +31,7 @@ def named_outcomes(text: str, mentions: Sequence[Mention]) -> list[Mention]:
     the status of another experiencer; none where no mention is a drug.
     """
     drugs = sorted((m.start, m.end) for m in mentions if m.label == DRUG)
-    if not drugs:
+    if not drugs or not _may_tell(text):
         return []
     taken, end, made = Cover(mentions), 0, []
     for span in sorted({*_of_people(text, drugs), *_of_takers(text, drugs), *_by_drugs(text, drugs)}):
@@ -32,6 +39,10 @@ def named_outcomes(text: str, mentions: Sequence[Mention]) -> list[Mention]:
             made.append(Mention(*span, text[slice(*span)], ADE, 1.0, status=OTHER))
             end = span[1]
     return made
+
+
+def _may_tell(text: str) -> bool:
+    return has_one(plain(text), STEMS) or not WORDS.isdisjoint(lower_words(text))
 
 
 def _of_people(text: str, drugs: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:

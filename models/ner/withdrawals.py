@@ -22,7 +22,7 @@ def named_withdrawals(text: str, mentions: Sequence[Mention]) -> list[Mention]:
     score 1 and no status, so that the rules flag them; none where no mention is a drug.
     """
     drugs = sorted((m.start, m.end) for m in mentions if m.label == DRUG)
-    if not drugs:
+    if not drugs or "withdraw" not in text.lower():
         return []
     taken = bytearray(len(text))
     for m in mentions:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from models.drugs import DrugLexicon
+from models.ner import outcomes
 from models.ner.outcomes import named_outcomes
 from models.types import ADE, DRUG, OTHER, Mention
 
@@ -95,6 +96,13 @@ PAIRS = [
 def test_what_a_drug_did_to_somebody_is_named_and_nothing_else(text: str, outcome: str, other: str) -> None:
     assert named(text) == [outcome]
     assert named(other) == []
+
+
+def test_no_outcome_is_passed_over_for_want_of_a_stem(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [text for pair in PAIRS for text in pair]
+    gated = [named(text) for text in texts]
+    monkeypatch.setattr(outcomes, "STEMS", ("",))
+    assert [named(text) for text in texts] == gated
 
 
 def test_without_a_drug_or_inside_of_another_mention_there_is_none() -> None:
