@@ -149,7 +149,12 @@ def _sentence(text: str, start: int, end: int, clinical: bool) -> tuple[str, int
     if stop > high:
         is_cut = not (text[high - 1].isspace() or text[high].isspace())
         stop = end + len("".join(text[end:high].rsplit(None, 1)[:-1]) if is_cut else text[end:high].rstrip())
-    return text[begin:stop].translate(_PLAIN).lower(), start - begin, end - begin
+    return _lower(text, begin, stop), start - begin, end - begin
+
+
+@lru_cache(maxsize=256)
+def _lower(text: str, start: int, end: int) -> str:
+    return text[start:end].translate(_PLAIN).lower()
 
 
 @lru_cache(maxsize=64)

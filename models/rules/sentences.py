@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from models.rules.notation import patterns
 from models.types import Span
@@ -15,6 +16,12 @@ _LINE = 50
 
 def sentences(text: str) -> list[Span]:
     """Spans of sentences in order, without white space around them; every word of the text is in one."""
+    return list(_sentences(text))
+
+
+@lru_cache(maxsize=64)
+def _sentences(text: str) -> tuple[Span, ...]:
+    """Cached, because several parts of a stage need them of a text."""
     spans: list[Span] = []
     start = 0
     for end_mark in _SAYS["end"].finditer(text):
@@ -23,7 +30,7 @@ def sentences(text: str) -> list[Span]:
         _append(spans, text, start, end_mark.end())
         start = end_mark.end()
     _append(spans, text, start, len(text))
-    return spans
+    return tuple(spans)
 
 
 def whole_sentences(text: str) -> list[Span]:
