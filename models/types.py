@@ -49,8 +49,12 @@ class Span:
     end: int
 
     def __post_init__(self) -> None:
-        if not 0 <= self.start < self.end:
-            raise ValueError(f"span {self.start}:{self.end} is empty or negative")
+        _check(self.start, self.end)
+
+
+def _check(start: int, end: int) -> None:
+    if not 0 <= start < end:
+        raise ValueError(f"span {start}:{end} is empty or negative")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,7 @@ class Mention:
     """the nonproprietary names of a class or regimen, where a text names it first"""
 
     def __post_init__(self) -> None:
-        Span(self.start, self.end)
+        _check(self.start, self.end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +128,7 @@ class Expansion:
     """the best long forms, best first, where the first is not far enough ahead to be decided on"""
 
     def __post_init__(self) -> None:
-        Span(self.start, self.end)
+        _check(self.start, self.end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +156,7 @@ class CaseField:
     """share of right ones among fields of its kind that were read"""
 
     def __post_init__(self) -> None:
-        Span(self.start, self.end)
+        _check(self.start, self.end)
 
 
 @dataclass(frozen=True, slots=True)
