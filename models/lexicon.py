@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 from unicodedata import combining, normalize
 
-from models.text import word_texts, words
+from models.text import PlacedWords, lower_words, word_texts
 from models.types import Span
 
 #: Number of lexicons that `shared` keeps: those of a few releases.
@@ -48,19 +48,24 @@ class NameLexicon:
         """The names in the text with their canonical names, from left to right without overlap; the longest
         where several begin at the same word.
         """
-        return self.among(text, words(text))
+        runs = self._runs(_without_accents(lower_words(text)))
+        words = PlacedWords.of(text) if runs else None
+        return [(words.span(first, after), name) for first, after, name in runs] if words else []
 
-    def among(self, text: str, spans: Sequence[Span]) -> list[tuple[Span, str]]:
+    def among(self, words: PlacedWords) -> list[tuple[Span, str]]:
         """What `find` gives, among consecutive words of a text."""
-        found = self.runs([text[s.start : s.end] for s in spans])
-        return [(Span(spans[first].start, spans[after - 1].end), name) for first, after, name in found]
+        return [(words.span(first, after), name) for first, after, name in self.runs(words.texts)]
 
     def runs(self, words: Sequence[str]) -> list[tuple[int, int, str]]:
         """The names among words: for each the number of its first word, the number behind its last word, and
         the canonical name.
         """
-        tokens = _plain(words)
+        return self._runs(_plain(words))
+
+    def _runs(self, tokens: Sequence[str]) -> list[tuple[int, int, str]]:
         matches: list[tuple[int, int, str]] = []
+        if self._longest.keys().isdisjoint(tokens):
+            return matches
         for i in [i for i, token in enumerate(tokens) if token in self._longest]:
             if matches and i < matches[-1][1]:
                 continue
@@ -94,9 +99,12 @@ def _key(name: str) -> tuple[str, ...]:
     return tuple(_plain(word_texts(name)))
 
 
-def _plain(words: Sequence[str]) -> list[str]:
+def _plain(words: Sequence[str]) -> Sequence[str]:
     """The words in lower case, without accents ("ibuprof\u00e9n")."""
-    lower = [word.lower() for word in words]
-    if all(map(str.isascii, lower)):
+    return _without_accents(list(map(str.lower, words)))
+
+
+def _without_accents(lower: Sequence[str]) -> Sequence[str]:
+    if "".join(lower).isascii():
         return lower
     return ["".join(c for c in normalize("NFD", word) if not combining(c)) for word in lower]

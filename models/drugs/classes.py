@@ -17,7 +17,6 @@ from models.lexicon import NameLexicon
 from models.once import once
 from models.rules.notation import patterns
 from models.tables import DATA, read_tsv
-from models.text import words
 from models.types import DrugKind, Span
 
 BUNDLED = DATA / "drug_classes.tsv"
@@ -120,9 +119,10 @@ class DrugClasses:
 
     def find(self, text: str, start: int = 0, end: int | None = None) -> Iterator[tuple[Span, Group]]:
         """The names that the text, or a part of it, means as such, from left to right without overlap."""
-        for span, _ in self._all.among(text, words(text, Span(start, end) if end else None)):
-            if group := self.at(text, span):
-                yield span, group
+        for span, _ in self._all.find(text[start:end]):
+            named = Span(start + span.start, start + span.end)
+            if group := self.at(text, named):
+                yield named, group
 
     def at(self, text: str, span: Span) -> Group | None:
         """What the words at a span of the text name, if anything."""

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from models.drugs import bundled_lexicon
 from models.drugs.misspelled import generic_of_misspelling
-from models.text import words
+from models.text import PlacedWords, words
 from models.types import Span
 from models.vocabulary import common_words
 from models.word_parts import beside_words, joined_words, parts_of
@@ -52,7 +52,7 @@ def _inside(text: str, word: Span, *, is_tag: bool) -> list[tuple[Span, str]]:
     if lexicon.canonical(text[word.start : word.end]) is not None:
         return []
     parts = parts_of(text, word)
-    found = lexicon.among(text, parts) if len(parts) > 1 else []
+    found = lexicon.among(PlacedWords.of(text, parts)) if len(parts) > 1 else []
     if not is_tag and not any(map(str.isdigit, text[word.start : word.end])):
         found = [one for one in found if text[one[0].start : one[0].end].lower() not in common_words()]
     if found:

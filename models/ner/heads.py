@@ -22,6 +22,10 @@ class Head(nn.Module):
         logits: Tensor = self.linear(torch.cat([self.dropout(hidden), flag.unsqueeze(-1)], dim=-1))
         return logits
 
+    def of_first(self, hidden: Tensor) -> Tensor:
+        """Logits (pieces, tags) of pieces that begin a word, from (pieces, dimension); for inference."""
+        return functional.linear(hidden, self.linear.weight[:, :-1], self.linear.bias)
+
 
 class EventHead(nn.Module):
     """Whether a sentence reports an adverse event: attention over its pieces, then a linear layer.

@@ -16,6 +16,7 @@ from functools import lru_cache
 from itertools import accumulate, pairwise
 from operator import attrgetter
 
+from models.text import PlacedWords
 from models.types import DRUG, Mention, Span
 
 Run = tuple[str, int, int]
@@ -45,15 +46,14 @@ _FUNCTION_WORDS = DANGLING | frozenset(
 )
 
 
-def barred_words(text: str, words: Sequence[Span]) -> list[tuple[int, bool]]:
+def barred_words(text: str, words: PlacedWords) -> list[tuple[int, bool]]:
     """Positions of the words in a hashtag or a handle, and whether they may be a drug (in a hashtag)."""
-    barred = []
-    for tag in _tagged_within(text, Span(words[0].start, words[-1].end)) if words else ():
-        word = bisect_left(words, tag.start, key=attrgetter("start"))
-        while word < len(words) and words[word].end <= tag.end:
-            barred.append((word, text[tag.start] == "#"))
-            word += 1
-    return barred
+    tags = _tagged_within(text, words.span(0, len(words.texts))) if words.texts and _tagged(text) else ()
+    return [
+        (word, text[tag.start] == "#")
+        for tag in tags
+        for word in range(bisect_left(words.starts, tag.start), bisect_right(words.ends, tag.end))
+    ]
 
 
 def is_whole_tag(text: str, word: Span) -> bool:

@@ -10,6 +10,7 @@ from models.lexicon import NameLexicon, shared
 from models.ner.mention_rules import Cover, barred_words, is_whole_tag
 from models.tables import read_tsv
 from models.terminology.names import term_named
+from models.text import PlacedWords
 from models.types import ADE, DRUG, Mention, Span
 
 #: The file of a release with its names.
@@ -32,17 +33,17 @@ def write_names(path: Path, names: Iterable[str]) -> None:
 
 
 def candidates(
-    names: NameLexicon, text: str, words: Sequence[Span], mentions: Sequence[Mention], score: float
+    names: NameLexicon, text: str, words: PlacedWords, mentions: Sequence[Mention], score: float
 ) -> list[Mention]:
     """The names among the words of a sentence that overlap no mention, hashtag or handle, as mentions
     labelled ADE. A hashtag that is a name is one ("#hives"), unless a drug of the sentence is taken for it.
     """
-    named = [span for span, _ in names.among(text, words)]
+    named = [span for span, _ in names.among(words)]
     if not named:
         return []
     drugs = [m.generic for m in mentions if m.label == DRUG and m.generic]
-    barred = [words[i] for i, _ in barred_words(text, words) if not _may_happen(text, words[i], drugs)]
-    taken = Cover([*mentions, *barred])
+    tagged = [words.span(i, i + 1) for i, _ in barred_words(text, words)]
+    taken = Cover([*mentions, *(word for word in tagged if not _may_happen(text, word, drugs))])
     return [
         Mention(s.start, s.end, text[s.start : s.end], ADE, round(score, 4))
         for s in named

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from models.rules.sentences import sentences
-from models.text import words
-from models.types import Mention, Span, Stated
+from models.text import PlacedWords
+from models.types import Mention, Stated
 
 
 class Sentence(NamedTuple):
@@ -16,7 +17,7 @@ class Sentence(NamedTuple):
 
     text: int
     """index of the text in the batch"""
-    words: list[Span]
+    words: PlacedWords
     starts: list[int]
     """the indices of the words that begin a sentence, without the first"""
 
@@ -25,15 +26,17 @@ def read_together(batch: Sequence[str], window: int) -> list[Sentence]:
     """The sentences of each text, consecutive ones together up to `window` words."""
     made: list[Sentence] = []
     for i, text in enumerate(batch):
-        together: list[Sentence] = []
+        words, first, after, starts = PlacedWords.of(text), 0, 0, list[int]()
         for span in sentences(text):
-            inside = words(text, span)
-            if together and len(together[-1].words) + len(inside) <= window:
-                together[-1].starts.append(len(together[-1].words))
-                together[-1].words.extend(inside)
-            else:
-                together.append(Sentence(i, inside, []))
-        made += together
+            end = bisect_left(words.starts, span.end)
+            if first < after and end - first > window:
+                made.append(Sentence(i, words.part(first, after), starts))
+                first, starts = after, []
+            elif first < after:
+                starts.append(after - first)
+            after = end
+        if first < after:
+            made.append(Sentence(i, words.part(first, after), starts))
     return made
 
 

@@ -13,6 +13,7 @@ from models.assertion.answers import answer
 from models.assertion.triggers import assertion
 from models.encoder.word_pieces import WordPieces
 from models.ner.status_head import Pieces, Places, StatusHead, piece_range
+from models.text import PlacedWords
 from models.types import CODED_LABELS, DRUG, INDICATION, NO_EVENT, OWN, RELIEVED, STATUSES, Mention, Span
 
 #: The status of what a drug is taken for.
@@ -24,7 +25,7 @@ class Case(NamedTuple):
 
     text: str
     """all of it, in which the mentions have their places"""
-    words: Sequence[Span]
+    words: PlacedWords
     split: WordPieces
     """of the words"""
     first: int
@@ -114,12 +115,11 @@ def _decided(
 
 
 def _with_status(mention: Mention, probabilities: Sequence[float], own_from: float) -> Mention | None:
-    by_status = dict(zip(STATUSES, probabilities, strict=True))
-    of_writer = by_status.pop(OWN)
-    status = OWN if of_writer >= own_from else max(by_status, key=lambda s: by_status[s])
+    others = range(1, len(STATUSES))
+    best = 0 if probabilities[0] >= own_from else max(others, key=probabilities.__getitem__)
+    status, score = STATUSES[best], round(probabilities[best], 4)
     if status == NO_EVENT:
         return None
-    score = round(of_writer if status == OWN else by_status[status], 4)
     label = INDICATION if status in (RELIEVED, INDICATION_STATUS) else mention.label
     return replace(mention, label=label, status=status, status_score=score)
 

@@ -4,10 +4,8 @@ drug as related or not.
 
 from __future__ import annotations
 
-import bisect
 import itertools
 from collections.abc import Sequence
-from operator import attrgetter
 from typing import NamedTuple
 
 import torch
@@ -16,6 +14,7 @@ from torch.nn import functional
 
 from models.encoder.precision import in_32_bits
 from models.encoder.word_pieces import WordPieces
+from models.text import PlacedWords
 from models.types import STATUSES, Span
 
 #: Width of the hidden layers.
@@ -112,11 +111,9 @@ def _means(hidden: Tensor, ranges: Sequence[Pieces]) -> Tensor:
     return functional.embedding_bag(index, hidden, offsets, mode="mean")
 
 
-def piece_range(split: WordPieces, words: Sequence[Span], span: Span) -> Pieces | None:
+def piece_range(split: WordPieces, words: PlacedWords, span: Span) -> Pieces | None:
     """The pieces of the words that a span overlaps; None where they have none."""
-    first = bisect.bisect_right(words, span.start, key=attrgetter("end"))
-    after = bisect.bisect_left(words, span.end, key=attrgetter("start"))
-    inside = [w for w in range(first, after) if split.count[w]]
+    inside = [w for w in words.overlapping(span) if split.count[w]]
     if not inside:
         return None
     return Pieces(split.first[inside[0]], split.first[inside[-1]] + split.count[inside[-1]])

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from models.rules.sentences import sentences, whole_sentences
-from models.text import MOST_MARKS, word_texts, words, words_to_read
+from models.text import MOST_MARKS, PlacedWords, word_texts, words, words_to_read
 from models.types import Span
 
 # Random text rarely has full stops before spaces, so half of the examples consist of sentence ends.
@@ -70,6 +70,21 @@ def test_the_words_of_the_sentences_are_the_words_of_the_text(text: str) -> None
         for w in words(text[s.start : s.end])
     ]
     assert by_sentence == words(text)
+
+
+@SETTINGS
+@given(TEXTS, st.integers(0, 9), st.integers(0, 9), st.integers(1, 9))
+def test_placed_words_are_those_of_the_text(text: str, first: int, start: int, length: int) -> None:
+    spans, placed, span = words(text), PlacedWords.of(text), Span(start, start + length)
+    assert placed == PlacedWords.of(text, spans)
+    assert (placed.starts, placed.ends) == ([s.start for s in spans], [s.end for s in spans])
+    assert placed.texts == strings(text, spans) == word_texts(text)
+    assert placed.part(first, first + 2) == PlacedWords.of(text, spans[first : first + 2])
+    inside = [i for i, s in enumerate(spans) if s.start < span.end and span.start < s.end]
+    assert list(placed.overlapping(span)) == inside
+    both = placed.part(0, 2)
+    both.add(placed.part(2, len(spans)))
+    assert both == placed
 
 
 @pytest.mark.parametrize(

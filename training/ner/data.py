@@ -15,7 +15,7 @@ from models.encoder.model import Encoder
 from models.encoder.word_pieces import WordPieces
 from models.ner.decoding import CONTINUATION
 from models.ner.status_head import Pieces, piece_range
-from models.text import words
+from models.text import PlacedWords, words
 from models.types import CODED_LABELS, LABELS, Span, Stated
 from training.common.corpora import CorpusError, GoldMention, GoldText, hold_out, read_psytar
 from training.common.tagging.word_tags import word_tags
@@ -195,7 +195,7 @@ def examples(corpus: Corpus, encoder: Encoder, tags: Sequence[str]) -> list[Exam
         for i in _unsettled(corpus, text, ws):
             numbers[i] = UNKNOWN
         piece_tags, flags = _pieces(split, numbers, tags)
-        effects, drugs = _effects(corpus, text, split, ws, limit)
+        effects, drugs = _effects(corpus, text, split, limit)
         made.append(
             Example(
                 split.pieces[:limit], piece_tags[:limit], flags[:limit], _event(corpus, text), effects, drugs
@@ -223,7 +223,7 @@ def _event(corpus: Corpus, text: GoldText) -> bool | None:
 
 
 def _effects(
-    corpus: Corpus, text: GoldText, split: WordPieces, ws: Sequence[Span], limit: int
+    corpus: Corpus, text: GoldText, split: WordPieces, limit: int
 ) -> tuple[tuple[Effect, ...], tuple[Pieces, ...]]:
     """The effects and the drugs of a text that are not cut off."""
     marked = corpus.marked.get(text.id)
@@ -232,6 +232,7 @@ def _effects(
     targets = [t for i, t in enumerate(targets) if i not in unsettled]
     lexicon = corpus.lexicon or corpus.unknown
     spans = drugs_of(text, [s for s, _ in lexicon.find(text.text)] if lexicon else [])
+    ws = PlacedWords.of(text.text)
     drugs = [_within(piece_range(split, ws, s), limit) for s in spans]
     placed = [(_within(piece_range(split, ws, Span(t.start, t.end)), limit), t) for t in targets]
     if any(d is None for d in drugs):

@@ -18,7 +18,7 @@ from models.ner.mention_rules import (
     sound_runs,
     within_sentences,
 )
-from models.text import words
+from models.text import PlacedWords, words
 from models.types import ADE, DRUG, Mention, Span
 
 
@@ -122,9 +122,8 @@ def test_a_dangling_word_has_no_content() -> None:
     ],
 )
 def test_words_of_hashtags_and_handles_are_barred(text: str, expected: list[tuple[str, bool]]) -> None:
-    spans = words(text)
-    found = [(text[spans[i].start : spans[i].end], drug) for i, drug in barred_words(text, spans)]
-    assert found == expected
+    placed = PlacedWords.of(text)
+    assert [(placed.texts[i], drug) for i, drug in barred_words(text, placed)] == expected
 
 
 def test_a_handle_is_known_by_any_part_of_it() -> None:
@@ -136,10 +135,10 @@ def test_a_handle_is_known_by_any_part_of_it() -> None:
 @pytest.mark.parametrize("piece", ["#rash ", "paxil @me "])
 def test_the_time_of_hashtags_and_handles_of_a_long_text_is_bounded(piece: str) -> None:
     text = piece * (99_000 // len(piece))
-    spans = words(text)
+    spans, placed = words(text), PlacedWords.of(text)
     started = time.process_time()
     for start in range(0, len(spans), 100):
-        barred_words(text, spans[start : start + 100])
+        barred_words(text, placed.part(start, start + 100))
     for span in spans:
         in_handle(text, span)
     assert time.process_time() - started < 2

@@ -15,7 +15,7 @@ from models.ner.heads import EventHead, Head
 from models.ner.model import NerModel
 from models.ner.named_events import candidates, read_names, write_names
 from models.ner.status_head import StatusHead
-from models.text import words
+from models.text import PlacedWords
 from models.types import ADE, DRUG, LABELS, NEGATED, NO_EVENT, OWN, RELIEVED, STATUSES, Mention
 
 NAMES = NameLexicon.of(["headache", "Dry mouth", "mouth", "crohns", "diabetes", "jitters", "insomnia"])
@@ -23,7 +23,7 @@ THRESHOLD = 0.8
 
 
 def named(text: str, *found: Mention) -> list[str]:
-    made = candidates(NAMES, text, words(text), found, 0.91234)
+    made = candidates(NAMES, text, PlacedWords.of(text), found, 0.91234)
     assert all((m.label, m.score, text[m.start : m.end]) == (ADE, 0.9123, m.text) for m in made)
     return [m.text for m in made]
 

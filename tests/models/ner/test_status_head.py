@@ -102,7 +102,7 @@ def test_sentences_of_a_text_are_read_together_up_to_the_window() -> None:
     text = "Took it. Slept badly. Never again."
     [whole] = read_together([text], 50)
     assert whole.starts == [3, 6]
-    assert [len(s.words) for s in read_together([text], 4)] == [3, 3, 3]
+    assert [len(s.words.texts) for s in read_together([text], 4)] == [3, 3, 3]
     assert len(read_together([text, text], 0)) == 6
 
 
@@ -131,7 +131,7 @@ def test_the_heads_see_all_sentences_of_a_batch_at_once(
     model = tagger(small, **{OWN: 9.0})
     model.event_head = EventHead(small.dimension).eval()
     seen = {"statuses": 0, "events": 0, "tags": 0}
-    judge, report, tag = StatusHead.statuses, EventHead.of_rows, Head.forward
+    judge, report, tag = StatusHead.statuses, EventHead.of_rows, Head.of_first
 
     def counting(name: str, method: Any) -> Any:
         def counted(self: Any, *arguments: Any) -> Any:
@@ -142,7 +142,7 @@ def test_the_heads_see_all_sentences_of_a_batch_at_once(
 
     monkeypatch.setattr(StatusHead, "statuses", counting("statuses", judge))
     monkeypatch.setattr(EventHead, "of_rows", counting("events", report))
-    monkeypatch.setattr(Head, "forward", counting("tags", tag))
+    monkeypatch.setattr(Head, "of_first", counting("tags", tag))
     found = model.predict(["headache. " * 60, "rash", "", "dizzy today"])
     assert [bool(own) for own in found] == [True, True, False, True]
     assert seen == {"statuses": 1, "events": 1, "tags": 1}

@@ -38,7 +38,7 @@ class Tagger:
 
     def read(self, texts: Sequence[str]) -> Reading:
         split = read_together(texts, 0)
-        lines = [texts[s.text][s.words[0].start : s.words[-1].end] for s in split]
+        lines = [texts[s.text][s.words.starts[0] : s.words.ends[-1]] for s in split]
         tagged = [
             Tagged([], np.zeros(0, np.float32), self._probabilities[line], WordPieces([], [], []), 0)
             for line in lines
@@ -48,8 +48,8 @@ class Tagger:
     def mentions_of(self, reading: Reading, event_below: float) -> list[list[Mention]]:
         made: list[list[Mention]] = [[] for _ in reading.texts]
         for sentence, tagged in zip(reading.sentences, reading.tagged, strict=True):
-            text, start = reading.texts[sentence.text], sentence.words[0].start
-            line = text[start : sentence.words[-1].end]
+            text, start = reading.texts[sentence.text], sentence.words.starts[0]
+            line = text[start : sentence.words.ends[-1]]
             if tagged.event >= event_below:
                 own = self._found.get(line, [])
                 made[sentence.text] += [replace(m, start=m.start + start, end=m.end + start) for m in own]
