@@ -32,7 +32,7 @@ from streams.cli.store import signals as signal_commands
 from streams.cli.store import supplement as supplement_commands
 from streams.cli.store import web as web_commands
 from streams.cli.terminal import err
-from streams.stopping import is_ending
+from streams.stopping import collect_rarely, is_ending
 
 # Also in a child process, which imports this module anew.
 prepare()
@@ -69,6 +69,7 @@ def check(
 def main() -> None:
     """Runs the command line; an error that the user can act on is printed in one line, with exit code 1."""
     announce_slow_imports()
+    collect_rarely()
     configure_logging()
     try:
         app()

@@ -15,6 +15,9 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 #: Seconds for an orderly end of a process that works in its main thread.
 END_SECONDS = 0.5
+#: When the collector looks for cycles: as Python does, and while a process imports and loads, when hardly any
+#: object ends and each look visits all of them. Looking rarely saves a fifth of the time to the first result.
+_USUALLY, _RARELY = gc.get_threshold(), (100_000, 20, 50)
 _asked = threading.Event()
 
 
@@ -80,6 +83,11 @@ def is_ending() -> bool:
     return _asked.is_set()
 
 
+def collect_rarely() -> None:
+    """Lets Python look for cycles rarely, until `freeze`."""
+    gc.set_threshold(*_RARELY)
+
+
 def freeze() -> None:
     """To be called once everything is imported and loaded: otherwise each full collection, and every model
     swap runs one, visits half a million objects and stops the process for 0.2 s.
@@ -89,4 +97,5 @@ def freeze() -> None:
     """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*_USUALLY)
     atexit.register(gc.unfreeze)

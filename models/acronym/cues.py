@@ -34,16 +34,15 @@ _Cue = tuple[str, ...]
 
 
 class CueWords:
-    """The cue words of the long forms of short forms; immutable."""
+    """The cue words of the long forms of short forms; several threads may use it at once."""
 
     def __init__(self, cues: Mapping[tuple[str, str], Sequence[str]] | None = None) -> None:
         """`cues`: of a short form and a long form; a cue of several long forms counts a share for each."""
         self.cues = dict(cues or {})
-        self._forms: dict[str, dict[_Cue, list[str]]] = {}
-        for (short, form), own in self.cues.items():
-            table = self._forms.setdefault(short, {})
-            for cue in {words_of(text) for text in own} - {()}:
-                table.setdefault(cue, []).append(_name(form))
+        self._long_forms: dict[str, list[str]] = {}
+        for short, form in self.cues:
+            self._long_forms.setdefault(short, []).append(form)
+        self._tables: dict[str, dict[_Cue, list[str]]] = {}
 
     @classmethod
     def load(cls, path: Path) -> CueWords:
@@ -57,7 +56,7 @@ class CueWords:
 
     def scores(self, left: str, short_form: str, right: str, long_forms: Sequence[str]) -> list[float]:
         """The weights of the cues of each long form added up, in the text on both sides of the short form."""
-        forms = self._forms.get(undotted(short_form))
+        forms = self._table(undotted(short_form))
         if not forms:
             return [0.0] * len(long_forms)
         weights: dict[_Cue, float] = {}
@@ -69,6 +68,18 @@ class CueWords:
             for name in forms[cue]:
                 sums[name] = sums.get(name, 0.0) + weight / len(forms[cue])
         return [sums.get(_name(form), 0.0) for form in long_forms]
+
+    def _table(self, short: str) -> dict[_Cue, list[str]]:
+        """The long forms of each cue of a short form, kept when it was asked: few ever are."""
+        if short not in self._tables:
+            table: dict[_Cue, list[str]] = {}
+            for form in self._long_forms.get(short, ()):
+                for cue in {words_of(text) for text in self.cues[short, form]} - {()}:
+                    table.setdefault(cue, []).append(_name(form))
+            if not table:
+                return table
+            self._tables[short] = table
+        return self._tables[short]
 
 
 def _before(words: _Cue) -> Iterator[tuple[int, _Cue]]:

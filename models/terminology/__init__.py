@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cache
+from filecmp import cmp
 from pathlib import Path
 
+from models.once import once
 from models.tables import DATA, header, read_separated, read_tsv
 
 BUNDLED = DATA / "terminology.tsv"
@@ -36,14 +37,15 @@ def load(path: Path = BUNDLED) -> list[Term]:
     """The terms of a `.tsv` file with the header llt, pt, soc and optionally serious (1 or 0) and frequency
     (0 to 5), or of a folder with MedDRA's files llt.asc, pt.asc and soc.asc, which state neither. A preferred
     term without a lowest-level term of its own name gets one. The bundled terminology is read once in a
-    process.
+    process, and its copy in a release is not read again.
 
     Raises TerminologyError when a file is missing, malformed or without terms.
     """
-    return list(_bundled()) if path == BUNDLED else _read(path)
+    is_bundled = path == BUNDLED or (path.is_file() and cmp(path, BUNDLED, shallow=False))
+    return list(_bundled()) if is_bundled else _read(path)
 
 
-@cache
+@once
 def _bundled() -> tuple[Term, ...]:
     return tuple(_read(BUNDLED))
 

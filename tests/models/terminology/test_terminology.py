@@ -215,3 +215,11 @@ def test_a_list_that_is_changed_changes_no_later_one() -> None:
     first = terminology.load()
     first.clear()
     assert len(terminology.load()) > 1000
+
+
+def test_the_copy_of_a_release_is_not_kept_twice(tmp_path: Path) -> None:
+    copy = tmp_path / "terminology.tsv"
+    copy.write_bytes(terminology.BUNDLED.read_bytes())
+    assert all(one is other for one, other in zip(terminology.load(copy), terminology.load(), strict=True))
+    copy.write_bytes(b"llt\tpt\tsoc\nFalls\tFall\tInjury\n")
+    assert [term.llt for term in terminology.load(copy)] == ["Falls", "Fall"]
