@@ -88,6 +88,9 @@ def up(
             "--web/--no-web", help="whether to serve the page of the results, as `pvstream web` does"
         ),
     ] = True,
+    processes: Annotated[
+        int, typer.Option(min=1, max=64, help="processes of all stages, on the broker of PV_BROKER")
+    ] = 1,
 ) -> None:
     """Runs all stages in one process, on the broker given by PV_BROKER or on an embedded one.
 
@@ -96,25 +99,34 @@ def up(
     from models.types import TASKS
     from streams.settings import EMBEDDED
 
-    settings = read_settings()
-    if settings.broker == EMBEDDED:
-        from streams.broker.embedded import EmbeddedBroker
-        from streams.cli.store.page import temporary_settings
+    settings = broker_settings() if processes > 1 else read_settings()
+    if processes > 1:
+        from streams.cli.operations.processes import of_this_program, run
 
-        with EmbeddedBroker(settings.prefix) as broker:
-            address = f"kafka://{broker.bootstrap}"
-            err.print(
-                f"embedded broker started, in memory only. In another terminal, run:\n"
-                f"  PV_BROKER={address} pvstream ingest posts FILE"
-            )
-            over_embedded = settings.model_copy(update={"broker": address})
-            with temporary_settings(over_embedded, keeps_database=store) as new:
-                asyncio.run(
-                    _serve(TASKS, over_embedded, alone=True, results=new if store or web else None, web=web)
-                )
+        results_of_first = (["--store"] if store else []) + ([] if web else ["--no-web"])
+        commands = of_this_program(["up"], results_of_first, processes, settings)
+        raise typer.Exit(asyncio.run(run(commands, settings.grace)))
+    if settings.broker == EMBEDDED:
+        _up_embedded(settings, store=store, web=web)
     else:
         results = settings if store else None
         asyncio.run(_serve(TASKS, settings, create=True, results=results, web=web))
+
+
+def _up_embedded(settings: Settings, *, store: bool, web: bool) -> None:
+    from models.types import TASKS
+    from streams.broker.embedded import EmbeddedBroker
+    from streams.cli.store.page import temporary_settings
+
+    with EmbeddedBroker(settings.prefix) as broker:
+        address = f"kafka://{broker.bootstrap}"
+        err.print(
+            f"embedded broker started, in memory only. In another terminal, run:\n"
+            f"  PV_BROKER={address} pvstream ingest posts FILE"
+        )
+        own = settings.model_copy(update={"broker": address})
+        with temporary_settings(own, keeps_database=store) as new:
+            asyncio.run(_serve(TASKS, own, alone=True, results=new if store or web else None, web=web))
 
 
 @app.command(rich_help_panel=RUN, epilog=example("worker --stage ner"))

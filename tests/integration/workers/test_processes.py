@@ -1,0 +1,57 @@
+"""`pvstream up --processes` on a real Kafka: the death of a process under load loses nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+from contextlib import suppress
+
+import orjson
+import pytest
+
+from tests.integration import processes
+from tests.integration.site import Site, stop
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+N = 400
+
+
+def two_ports() -> int:
+    """The first of two free ports, one behind the other."""
+    for _ in range(50):
+        port = processes.free_port()
+        with suppress(OSError), socket.socket() as probe:
+            probe.bind(("127.0.0.1", port + 1))
+            return port
+    raise AssertionError("no two free ports")
+
+
+def test_a_killed_process_is_replaced_and_no_record_is_lost_or_decided_anew(tiny_site: Site) -> None:
+    site = tiny_site
+    ids = [f"post-{i}" for i in range(N)]
+    posts = [(i.encode(), orjson.dumps({"id": i, "text": f"zoloft gave me insomnia, {i}"})) for i in ids]
+    site.produce("posts", posts)
+    site.port = two_ports()
+    more = {"PV_HTTP_PORT": str(site.port), "PV_SESSION_TIMEOUT": "6", "PV_BATCH": "4"}
+    with site.running("up", "--processes", "2", forked=False, **more) as supervisor:
+        site.wait_count(N // 10, "events")
+        first = re.findall(r"has the id (\d+)", site.log.read_text())[0]
+        os.kill(int(first), signal.SIGKILL)
+        processes.wait_until(lambda: {r["id"] for r in site.records("events")} == set(ids), "all events")
+        for port in (site.port, site.port + 1):
+            processes.wait_until(lambda port=port: processes.is_ready(port), "both are ready")  # type: ignore[misc]
+        stop(supervisor)
+    assert "has ended by SIGKILL" in site.log.read_text()
+    decided: dict[str, set[str]] = {}
+    for record in site.records("events"):
+        decided.setdefault(record["record_id"], set()).add(repr([e["llt"] for e in record["events"]]))
+    assert len(decided) == N and all(len(answers) == 1 for answers in decided.values())
+    assert site.count("posts.dead", "mentions.dead") == 0
+
+
+def test_processes_cannot_share_the_embedded_broker(tiny_site: Site) -> None:
+    env = tiny_site.env | {"PV_BROKER": "embedded"}
+    refused = processes.forked_command("up", "--processes", "2", env=env)
+    assert (refused.returncode, "PV_BROKER" in refused.stderr) == (2, True)
