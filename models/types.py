@@ -31,7 +31,7 @@ STATUSES = (OWN, NEGATED, HYPOTHETICAL, OTHER, "indication", RELIEVED, NO_EVENT)
 #: What a text states of a case beside its drugs and effects.
 CASE_FIELDS = (
     "age", "age_group", "sex", "pregnancy", "dose", "route", "duration", "onset", "outcome", "dechallenge",
-    "rechallenge", "serious",
+    "serious",
 )  # fmt: skip
 
 #: Why a drug is suspected: a relation of the clinical sentence, the words or places in a post, what its

@@ -14,7 +14,7 @@ from models.case_fields.around import Around, Told
 from models.quantities import Number, numbers
 from models.quantities import number as number_of
 from models.rules.notation import patterns
-from models.types import ADE, DRUG
+from models.types import ADE, DRUG, Mention
 
 _SAYS = patterns("case_numbers")
 #: Characters before and behind a number that are read.
@@ -129,7 +129,9 @@ def _days(told: Told) -> Iterator[Found]:
         around = told.around(*match.span())
         linked = _SAYS["link"].match(around.behind)
         place = linked.start() if linked and linked[1].lower() != "on" else None
-        if _is_told(around) and (place is None or _begins(around.behind[:BEHIND], place, around)):
+        if _SAYS["stop"].search(around.before) or not _is_told(around):
+            continue
+        if place is None or _begins(around.behind[:BEHIND], place, around):
             number = Number(match.start(), match.end(), count, count, written)
             unit = f"{match['unit'] or match['named']}s".lower()
             yield "onset", match.start(), match.end(), values.duration(number, unit)
@@ -160,8 +162,8 @@ def _is_onset(behind: str, in_time: bool, course: bool, around: Around) -> bool:
         return _begins(behind, linked.start(), around)
     if in_time and course:
         return True
-    is_later = in_time or _SAYS["later"].match(behind)
-    return bool(is_later) and not _SAYS["stop"].search(around.before) and _is_treated(around)
+    is_later = _SAYS["later"].match(behind) and not _SAYS["stop"].search(around.before)
+    return bool(is_later) and _is_treated(around)
 
 
 def _is_effect(around: Around, place: int) -> bool:
@@ -170,15 +172,27 @@ def _is_effect(around: Around, place: int) -> bool:
 
 
 def _is_told(around: Around) -> bool:
-    """Whether the sentence has an effect between which and the time nothing gets better or goes on."""
+    """Whether the sentence has an effect of which nothing says, up to the time and in its clause, that it
+    gets better or goes on. Of it the last word is read too: "headaches lessened", and not "less appetite".
+    """
     effects = [m for m in around.mentions if m.label == ADE]
     behind = next((m for m in effects if m.start >= around.end), None)
     if behind:
+        end = _SAYS["clause_end"].search(around.behind, behind.end - around.end)
         between = around.behind[: behind.start - around.end]
-        if not any(_SAYS["benefit"].search(words) for words in (around.before, between)):
+        clause = around.behind[_last_word(behind) - around.end : end.start() if end else None]
+        if not any(_SAYS["benefit"].search(words) for words in (around.before, between, clause)):
             return True
     in_front = next((m for m in reversed(effects) if m.end <= around.start), None)
-    return in_front is not None and not _SAYS["benefit"].search(around.before, in_front.end - around.first)
+    if in_front is None:
+        return False
+    return not _SAYS["benefit"].search(around.before, max(0, _last_word(in_front) - around.first))
+
+
+def _last_word(mention: Mention) -> int:
+    """Where it begins, which is not where the mention does."""
+    space = mention.text.rfind(" ")
+    return mention.start + space + 1 if space >= 0 else mention.end
 
 
 def _begins(behind: str, place: int, around: Around) -> bool:

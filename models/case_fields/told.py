@@ -1,5 +1,5 @@
-"""The fields of a case that are told in words: sex, pregnancy, route, outcome, seriousness, dechallenge and
-rechallenge. An outcome is that of an effect which is named before it in the sentence.
+"""The fields of a case that are told in words: sex, pregnancy, route, outcome, seriousness and dechallenge.
+An outcome is that of an effect which is named before it in the sentence.
 """
 
 from __future__ import annotations
@@ -30,8 +30,6 @@ _STEMS = {
     "to baseline,normali,remit,persist,still ha,still there,still suffer,still present,still ongoing,"
     "still experienc,ongoing,permanent,n't stop,n\u2019t stop,has not stop,improv,got better,getting better,"
     "became better,went better,gotten better,gradually,slowly",
-    "again": "challeng,reintroduc,re-introduc,readminist,re-administ,restart,re-start,reexpos,re-expos,resum,"
-    "again,back on",
     "serious": "hospital,admit,intensive,threat,died,killed,fatal,death,lethal,permanent,disab,"
     "wheelchair,birth,congenital",
 }
@@ -48,8 +46,7 @@ def in_words(told: Told, *, clinical: bool) -> Iterator[Found]:
     if clinical or any(m.label in CODED_LABELS for m in told.mentions):
         yield from _routes(told)
         yield from _outcomes(told)
-        yield from _rechallenges(told)
-        yield from _seriousness(told)
+        yield from _seriousness(told, clinical=clinical)
 
 
 def _clinical_patient(text: str) -> Iterator[Found]:
@@ -112,27 +109,14 @@ def _has_outcome(told: Told, match: re.Match[str], around: Around) -> bool:
     return bool(named) and named[-1].text.casefold() in told.effects
 
 
-def _rechallenges(told: Told) -> Iterator[Found]:
-    for match in _matches(told, "again"):
-        around, recur = told.around(*match.span()), _SAYS["recur"]
-        found = recur.search(told.text, match.end(), around.last)
-        if found is None:
-            found = next(
-                (
-                    m
-                    for m in recur.finditer(told.text, around.first, match.start())
-                    if m.lastgroup == "negative"
-                ),
-                None,
-            )
-        if found and _is_of_effect(told, around):
-            yield "rechallenge", *_both(match, found), found.lastgroup
-
-
-def _seriousness(told: Told) -> Iterator[Found]:
+def _seriousness(told: Told, *, clinical: bool) -> Iterator[Found]:
+    """Of a post hospitalization alone: who writes it lives, and 8 of 8 other criteria that were read were of
+    somebody else or of nobody.
+    """
     for match in _matches(told, "serious"):
         around = told.around(*match.span())
-        if _is_of_effect(told, around) and not _SAYS["not_so"].search(around.before):
+        is_read = clinical or match.lastgroup == "hospitalization"
+        if is_read and _is_of_effect(told, around) and not _SAYS["not_so"].search(around.before):
             yield "serious", *match.span(), match.lastgroup
 
 

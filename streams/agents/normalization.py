@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from models.assertion.flags import asserted
+from models.case_fields.fields import case_fields
 from models.drugs.suspects import Suspects
 from models.ner.stated_indication import KnownUses
 from models.normalization.queries import query_of
@@ -92,6 +93,8 @@ def _coded(report: TaggedReport, effects: Sequence[int], codings: Iterator[Codin
             mentions[effect] = _as_indication(mentions[effect])
         else:
             events.append(event)
+    if len(events) < len(effects):  # what is told of an indication is no course of an effect
+        report = replace(report, case_fields=case_fields(text, mentions, clinical=clinical))
     return extend(CodedReport, report, mentions=tuple(mentions), events=tuple(events))
 
 

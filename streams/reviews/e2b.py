@@ -32,7 +32,6 @@ _SERIOUS = {
     "E.i.3.2a": "death", "E.i.3.2b": "life_threatening", "E.i.3.2c": "hospitalization",
     "E.i.3.2d": "disability", "E.i.3.2e": "congenital",
 }  # fmt: skip
-_RECURRED = {"positive": "1", "negative": "2"}
 _UNIT = {"Y": "a", "M": "mo", "W": "wk", "D": "d", "TH": "h", "TM": "min", "TS": "s"}
 _DURATION = re.compile(r"P(T?)(\d{1,9}(?:\.\d{1,9})?)([YMWDHS])")
 _DOSE = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ([^ ]+)")
@@ -110,7 +109,6 @@ def _drug(case: Mapping[str, Any], drug: str, role: str) -> Element:
         "G.k.7.r.1": case["indications"] if suspect else [],
         "G.k.8": "1" if stopped else "0",
         **_time("G.k.9.i.3.1", values.get("onset")),
-        "G.k.9.i.4": _RECURRED.get(values.get("rechallenge") or ""),
     }  # fmt: skip
 
 

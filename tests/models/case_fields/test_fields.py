@@ -83,19 +83,15 @@ STATED = {
     "[A pain] persisted after discontinuation": [
         "dechallenge=negative: persisted after discontinuation", "outcome=not_recovered: persisted",
     ],
-    "[A rash]. It was restarted with the same reaction": [
-        "rechallenge=positive: restarted with the same reaction",
-    ],
-    "tried it again and the [A rash] came back": [
-        "rechallenge=positive: tried it again and the rash came back",
-    ],
-    "[A rash] did not recur on rechallenge": ["rechallenge=negative: not recur on rechallenge"],
     "I was hospitalized with [A sepsis]": ["serious=hospitalization: hospitalized"],
-    "[A reaction] was life-threatening": ["serious=life_threatening: life-threatening"],
+    "after 2 days on [D Paxil] I had [A less appetite]": ["onset=P2D: 2 days"],
     "[A rash] from [D Voltaren] taken by mouth": ["route=oral: by mouth"],
     "[A rash] with the nasal spray": ["route=nasal: nasal spray"],
 }  # fmt: skip
 NOTHING = (
+    "took [D Paxil], and within six hours I felt [A sick]", "I quit [D Paxil] by day 3, [A tired]",
+    "after 6 weeks on [D Paxil] my [A headaches] occurred less often",
+    "after 6 weeks on [D Paxil] my [A cholesterol has decreased]", "[A sepsis], and my mother died",
     "age 250", "a 180 year old tree", "since 2019", "two days after stopping", "on 10/14/2008",
     "when I was 12 years old", "like a 90 year old man", "over 65 years old", "from age 14", "I'm 5 foot 2",
     "twice a day", "three times a day", "500 mg/dl", "creatinine 2 mg/dl", "I paid $30", "BP 120/80",
@@ -135,6 +131,8 @@ def test_a_clinical_sentence_names_its_patient() -> None:
         "age=54: 54-year-old", "sex=male: man", "onset=P3W: 3 weeks", "route=oral: oral",
         "dose=5 mg/kg: 5 mg/kg",
     ]  # fmt: skip
+    fatal = ["serious=death: Fatal"]
+    assert found("Fatal [A sepsis].", clinical=True) == fatal
     assert found("She had [A rash].", clinical=True) == ["sex=female: She"]
     assert found("[A Apnea] in an infant.", clinical=True) == ["age_group=infant: infant"]
 

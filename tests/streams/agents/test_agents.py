@@ -8,6 +8,7 @@ from unittest import mock
 from py3langid.langid import LanguageIdentifier
 
 from models import language
+from models.case_fields.fields import case_fields
 from models.normalization.known_wordings import Known, KnownWordings
 from models.once import once
 from models.types import (
@@ -200,6 +201,18 @@ def test_an_effect_that_is_the_stated_indication_is_a_mention_of_it_and_no_event
     assert [(e.mention, e.llt) for e in coded.events] == [(1, "nausea"), (2, "migraine")]
     (other,) = normalization.predict(EchoCoder(), [replace(review, indication=None)])
     assert [e.mention for e in other.events] == [0, 1, 2]
+
+
+def test_what_is_told_of_an_indication_is_no_course_of_an_effect() -> None:
+    text = "Migraine went away. Then nausea resolved"
+    mentions = mention_in(text, "Migraine"), mention_in(text, "nausea")
+    review = replace(
+        REPORT, text=text, relations=(), mentions=mentions, drug="Imitrex", indication="migraine",
+        case_fields=case_fields(text, mentions),
+    )  # fmt: skip
+    (coded,) = normalization.predict(EchoCoder(), [review])
+    told = [[text[f.start : f.end] for f in report.case_fields] for report in (review, coded)]
+    assert told == [["went away", "resolved"], ["resolved"]]
 
 
 class WordTagger:
