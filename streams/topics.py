@@ -14,6 +14,7 @@ from aiokafka.errors import KafkaError, NodeNotReadyError, TopicAlreadyExistsErr
 
 from streams.records import (
     Announcement,
+    Assignment,
     CodedReport,
     Cursor,
     Decision,
@@ -68,13 +69,13 @@ class Topic(Generic[R_co]):
     """Every record has a key; the deletion of a report then removes the records before it."""
     broker_time: bool = False
     """The time of a message is that at which the broker got it."""
-    other: type[R_co] | None = None
-    """A second type of its records."""
+    others: tuple[type[R_co], ...] = ()
+    """Further types of its records."""
 
     @property
     def kinds(self) -> tuple[type[R_co], ...]:
         """The types of its records."""
-        return tuple(kind for kind in (self.record, self.other) if kind is not None)
+        return (*((self.record,) if self.record else ()), *self.others)
 
     @property
     def dead_letters(self) -> Topic[Any]:
@@ -125,7 +126,7 @@ CURSORS = Topic("cursors", Cursor, partitions=1, compacted=True)
 SIGNALS = Topic("signals", Signal, compacted=True)
 #: Append only: a chain of hashes, so it has one partition, and nothing of it is ever removed.
 REVIEWS: Topic[Decision] = Topic(
-    "reviews", Review, partitions=1, retention_ms=-1, keyed=False, other=SignalDecision
+    "reviews", Review, partitions=1, retention_ms=-1, keyed=False, others=(SignalDecision, Assignment)
 )
 #: Its order decides who gets an event, so it has one partition.
 LEASES = Topic("leases", Lease, partitions=1, retention_ms=DAY, keyed=False, broker_time=True)

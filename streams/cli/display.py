@@ -13,12 +13,14 @@ from rich.text import Text
 from models.types import ADE, DRUG, INDICATION, SYMPTOM, WITHDRAWAL, Neighbour
 from streams.records import (
     Announcement,
+    Assignment,
     CodedEvent,
     CodedReport,
     Cursor,
     Decision,
     ExpandedReport,
     Lease,
+    Review,
     Signal,
     SignalDecision,
     Summary,
@@ -95,10 +97,15 @@ def _line(record: Announcement | Cursor | Signal | Decision | Lease) -> str:
         case SignalDecision():
             made = f"{record.after.state}, {record.reviewer}, {record.decided_at:{_TIME}}"
             return f"{record.drug} | {record.term} {made}"
-    place = f"{record.report_id} {record.start}-{record.end}"
+    if isinstance(record, Assignment):
+        made = f"{record.report_id} assigned to {record.owner or 'nobody'}"
+    else:
+        made = f"{record.report_id} {record.start}-{record.end}"
     if isinstance(record, Lease):
-        return f"{place} {record.seconds:g} s"
-    return f"{place} {record.action}, {record.reviewer}, {record.decided_at:{_TIME}}"
+        return f"{made} {record.seconds:g} s"
+    if isinstance(record, Review):
+        made += f" {record.action}"
+    return f"{made}, {record.reviewer}, {record.decided_at:{_TIME}}"
 
 
 def highlighted(record: TaggedReport) -> Text:

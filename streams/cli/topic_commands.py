@@ -110,5 +110,5 @@ def schema(
 
     chosen = [known_topic(topic)] if topic else [t for t in TOPICS if t.record is not None]
     schemas = {t.name: codec.schema(t.record) for t in chosen if t.record is not None}
-    schemas |= {t.name: {"anyOf": [*map(codec.schema, t.kinds)]} for t in chosen if t.other is not None}
+    schemas |= {t.name: {"anyOf": [*map(codec.schema, t.kinds)]} for t in chosen if t.others}
     sys.stdout.buffer.write(orjson.dumps(schemas, option=orjson.OPT_INDENT_2) + b"\n")

@@ -32,6 +32,7 @@ from streams.records.reviews import (
     RESOLUTION,
     SECOND,
     Action,
+    Assignment,
     Decision,
     Lease,
     Reading,
@@ -45,7 +46,7 @@ from streams.records.signals import History, Limits, Signal, WatchState, WindowS
 
 __all__ = [
     "FIRST", "MAX_DRUGS", "MAX_FOLDED", "MAX_TEXT", "NO_TIMESTAMP", "RESOLUTION", "SECOND",
-    "Action", "Announcement", "AuthorHash",
+    "Action", "Announcement", "Assignment", "AuthorHash",
     "CodedEvent", "CodedReport", "Country", "Cursor", "Decision", "DrugName", "ExpandedReport", "Headers",
     "History", "Id", "Inbound", "Indication", "Language", "Lease", "Limits", "MaskKind", "Masked", "Origin",
     "Permalink", "Reading", "Report", "Review", "ReviewedEvent", "Signal", "SignalDecision", "SignalState",

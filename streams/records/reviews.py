@@ -103,7 +103,23 @@ class SignalDecision:
     hash: str = ""
 
 
-Decision = Review | SignalDecision
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignment:
+    """Who has a report from now on, in the same chain as the decisions."""
+
+    sequence: Number
+    report_id: Id
+    reviewer: str
+    """Who assigned it."""
+    decided_at: Time
+    before: str
+    owner: str
+    """Empty, like `before`, where nobody has it."""
+    previous: str = ""
+    hash: str = ""
+
+
+Decision = Review | SignalDecision | Assignment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

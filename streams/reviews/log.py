@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from streams.codec import BadRecord, decode_any
-from streams.records import SECOND, Decision, Review, ReviewedEvent, SignalDecision
+from streams.records import SECOND, Assignment, Decision, Review, ReviewedEvent, SignalDecision
 from streams.reviews.agreement import Readings
 from streams.reviews.chain import BrokenChain, has_place, linked, verify
 from streams.reviews.chain_head import KeptHead
@@ -40,9 +40,11 @@ class ReviewLog:
         self.passed = 0
         """Records that are no decisions. They change nothing, so that nobody can end reviewing by one."""
         self.decisions: list[Decision] = []
-        """The whole chain: those on events, which are `reviews` too, and those on signals."""
+        """The whole chain: those on events, which are `reviews` too, on signals, and assignments."""
         self.reviews: list[Review] = []
         self.signals: list[SignalDecision] = []
+        self.assigned: dict[str, Assignment] = {}
+        """The last of each report."""
         self.current: dict[Place, ReviewedEvent] = {}
         self.readings: dict[Place, Readings] = {}
 
@@ -71,7 +73,7 @@ class ReviewLog:
                 if not is_due():
                     return None
                 placed = linked(decision, self._last)
-                key = decision.report_id if isinstance(decision, Review) else decision.drug
+                key = decision.drug if isinstance(decision, SignalDecision) else decision.report_id
                 await self._catch_up(await self._tail.send(key, placed))
                 if self.decisions[placed.sequence] == placed:
                     break
@@ -124,8 +126,10 @@ class ReviewLog:
             self.decisions.append(decision)
             if isinstance(decision, Review):
                 self._take(decision)
-            else:
+            elif isinstance(decision, SignalDecision):
                 self.signals.append(decision)
+            else:
+                self.assigned[decision.report_id] = decision
 
     def _take(self, review: Review) -> None:
         self.reviews.append(review)

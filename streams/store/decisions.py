@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from streams.codec import BadRecord, decode, decode_any, encode
-from streams.records import SECOND, Decision, Inbound, Review, SignalDecision
+from streams.records import SECOND, Assignment, Decision, Inbound, Review, SignalDecision
 from streams.store.changes import Batch
 from streams.store.database import Database
 from streams.store.repeats import rows_of
@@ -24,6 +24,12 @@ log = logging.getLogger(__name__)
 BY_REVIEWER = "reviewer"
 #: In the column `action` of a decision on a signal, of which `outcome` is the whole.
 SIGNAL = "signal"
+#: In the column `action` of an assignment, of which `outcome` is the owner; and the last ones of all reports.
+ASSIGN = "assign"
+ASSIGNED = (
+    f"action = '{ASSIGN}' AND sequence IN "
+    f"(SELECT max(sequence) FROM {REVIEWS.name} WHERE action = '{ASSIGN}' GROUP BY report_id)"
+)
 #: Columns of the code and the flags of an event.
 CODE = ("llt", "pt", "soc", "negated", "hypothetical", "other_experiencer", "serious")
 Place = tuple[str, int, int, str]
@@ -127,8 +133,10 @@ def _row(decision: Decision) -> Row:
     }
     if isinstance(decision, SignalDecision):
         return shared | {"action": SIGNAL, "outcome": encode(decision).decode()}
+    shared["report_id"] = decision.report_id
+    if isinstance(decision, Assignment):
+        return shared | {"action": ASSIGN, "outcome": orjson.dumps(decision.owner).decode()}
     return shared | {
-        "report_id": decision.report_id,
         "span_start": decision.start,
         "span_end": decision.end,
         "fingerprint": decision.fingerprint,
@@ -140,7 +148,7 @@ def _row(decision: Decision) -> Row:
 
 def _latest(rows: Iterable[Row]) -> dict[Place, str]:
     """The outcome of the last decision on each event; a second reading decides nothing."""
-    valid = (row for row in rows if row["reading"] != SECOND and row["action"] != SIGNAL)
+    valid = (row for row in rows if row["reading"] != SECOND and row["action"] not in (SIGNAL, ASSIGN))
     ordered = sorted(valid, key=lambda row: int(row["sequence"]))
     return {(r["report_id"], r["span_start"], r["span_end"], r["fingerprint"]): r["outcome"] for r in ordered}
 

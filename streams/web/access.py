@@ -93,9 +93,9 @@ class Access:
         """The user of a token; None for a wrong one. The name is what the user says."""
         for known, role in self._tokens:
             if hmac.compare_digest(known.encode(), token.encode()):
-                return User(_clean(name) or role, role, secrets.token_urlsafe(12))
-        if not self.by_token and not self.by_header and _clean(name):
-            return User(_clean(name), "reviewer", secrets.token_urlsafe(12))
+                return User(clean_name(name) or role, role, secrets.token_urlsafe(12))
+        if not self.by_token and not self.by_header and clean_name(name):
+            return User(clean_name(name), "reviewer", secrets.token_urlsafe(12))
         return None
 
     def sign_in(self, request: web.Request, token: str, name: str) -> User | None:
@@ -141,7 +141,7 @@ class Access:
         )  # fmt: skip
 
     def _from_proxy(self, request: web.Request, known: User | None) -> User | None:
-        name = _clean(request.headers.get(self._settings.web_user_header, ""))
+        name = clean_name(request.headers.get(self._settings.web_user_header, ""))
         if request.remote not in self._proxies or not name:
             return None
         reviewers = {reviewer.strip() for reviewer in self._settings.web_reviewers.split(",")}
@@ -231,7 +231,8 @@ def _names_loopback(request: web.Request) -> bool:
         return False
 
 
-def _clean(name: str) -> str:
+def clean_name(name: str) -> str:
+    """A name as the page knows people by."""
     return "".join(c for c in name if c.isprintable()).strip()[:NAME_LENGTH]
 
 

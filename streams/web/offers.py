@@ -15,7 +15,18 @@ from streams.store.database import Database
 from streams.web import reports
 from streams.web.access import User
 from streams.web.corrections import found_drugs, state_of
-from streams.web.queue import FETCHED, READINGS, is_decided, place, present, reviewed_since, waiting
+from streams.web.queue import (
+    FETCHED,
+    MINE,
+    ORDERS,
+    READINGS,
+    is_decided,
+    of_owner,
+    place,
+    present,
+    reviewed_since,
+    waiting,
+)
 from streams.web.site import Site
 
 #: Events that are tried until one is still as it was when it was first decided.
@@ -37,8 +48,8 @@ async def next_event(site: Site, log: ReviewLog, order: str, user: User) -> tupl
     """How many events wait in an order, and the one that the session gets. Those that were decided since the
     store has run, that others have and that were skipped may be more than are fetched at once.
     """
-    if order in READINGS:
-        free = await _of_readings(site, log, order, user.name)
+    if order not in ORDERS:
+        free = await _listed(site, log, order, user.name)
         return len(free), await _leased(site, free, order, user)
     for start in itertools.count(0, FETCHED):
         count, listed = await site.queries.run(partial(_waiting, log, order, start))
@@ -51,8 +62,8 @@ async def next_event(site: Site, log: ReviewLog, order: str, user: User) -> tupl
 
 async def count_waiting(site: Site, log: ReviewLog, order: str, name: str) -> int:
     """How many events wait in an order."""
-    if order in READINGS:
-        return len(await _of_readings(site, log, order, name))
+    if order not in ORDERS:
+        return len(await _listed(site, log, order, name))
     return (await site.queries.run(partial(_waiting, log, order, 0)))[0]
 
 
@@ -61,6 +72,7 @@ async def offer_of(site: Site, where: Place) -> Offer | None:
     report = await site.queries.run(partial(reports.report_of, id_=where[0], texts=site.settings.web_texts))
     if report is None:
         return None
+    reports.show_owner(site.log, report)
     for event in report["events"]:
         if place(event | {"record_id": report["record_id"]}) == where:
             return Offer(where, report, event)
@@ -109,7 +121,9 @@ def _waiting(log: ReviewLog, order: str, start: int, database: Database) -> tupl
         return count - reviewed_since(database, log), listed
 
 
-async def _of_readings(site: Site, log: ReviewLog, order: str, name: str) -> list[Place]:
+async def _listed(site: Site, log: ReviewLog, order: str, name: str) -> list[Place]:
+    if order == MINE:
+        return await site.queries.run(partial(of_owner, log=log, name=name))
     listed = READINGS[order](log, name)
     return await site.queries.run(partial(present, places=listed))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -22,6 +22,8 @@ ORDERS = {
     "seriousness": "serious DESC, score, report_id, position",
     "random": "MD5(report_id || '/' || position), report_id, position",
 }
+#: The order of the events of reports that are assigned to the reviewer.
+MINE = "mine"
 #: Events that are fetched at once.
 FETCHED = 200
 #: Reports in one query.
@@ -94,17 +96,27 @@ def is_decided(log: ReviewLog, where: Place) -> bool:
 def _stored_reviews(database: Database, places: Sequence[Place]) -> dict[Place, str | None]:
     """What the store has as the decision, for those events that reports have."""
     wanted = set(places)
-    reviews: dict[Place, str | None] = {}
-    ids = sorted({where[0] for where in places})
+    stored = _stored(database, sorted({where[0] for where in places}))
+    return {where: event["review"] for where, event in stored if where in wanted}
+
+
+def _stored(database: Database, ids: Sequence[str]) -> Iterator[tuple[Place, Mapping[str, Any]]]:
+    """The events of reports that are not deleted."""
     for i in range(0, len(ids), CHUNK):
         events = rows(
             database,
-            "SELECT e.report_id, e.span_start, e.span_end, e.found, e.review, r.record_id FROM events e "
-            "JOIN reports r ON r.id = e.report_id "
+            "SELECT e.report_id, e.span_start, e.span_end, e.found, e.review, e.score, r.record_id "
+            "FROM events e JOIN reports r ON r.id = e.report_id "
             f"WHERE NOT r.deleted AND r.id IN ({', '.join(map(quoted, ids[i : i + CHUNK]))})",
         )
-        reviews |= {where: event["review"] for event in events if (where := place(event)) in wanted}
-    return reviews
+        yield from ((place(event), event) for event in events)
+
+
+def of_owner(database: Database, log: ReviewLog, name: str) -> list[Place]:
+    """The undecided events of the reports that a reviewer has, by uncertainty."""
+    stored = _stored(database, sorted(id_ for id_, made in log.assigned.items() if made.owner == name))
+    found = [(event["score"], where) for where, event in stored if event["review"] is None]
+    return [where for _, where in sorted(found) if not is_decided(log, where)]
 
 
 def _for_second_reading(log: ReviewLog, name: str) -> list[Place]:
@@ -132,3 +144,5 @@ READINGS: dict[str, Callable[[ReviewLog, str], list[Place]]] = {
     "second": _for_second_reading,
     "disputed": _disputed,
 }
+#: All orders that can be chosen.
+NAMES = (*ORDERS, MINE, *READINGS)

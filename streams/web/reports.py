@@ -9,8 +9,9 @@ import orjson
 
 from streams.html import css_class, cut, length
 from streams.records import ReviewedEvent
+from streams.reviews.log import ReviewLog
 from streams.store.database import Database
-from streams.store.decisions import found_span
+from streams.store.decisions import ASSIGN, ASSIGNED, found_span
 from streams.store.tables import quoted
 from streams.web.corrections import found_drugs
 from streams.web.store_queries import Rows, rows
@@ -87,6 +88,8 @@ def report_of(database: Database, id_: str, *, texts: bool) -> dict[str, Any] | 
     report["decisions"] = rows(
         database, f"SELECT * FROM reviews WHERE report_id = {quoted(id_)} ORDER BY sequence"
     )
+    for made in report["decisions"]:
+        made["owner"] = orjson.loads(made["outcome"]) if made["action"] == ASSIGN else None
     return report
 
 
@@ -140,10 +143,14 @@ def with_events(database: Database, ids: Sequence[str], *, texts: bool) -> Rows:
         f"SELECT r.*, s.summary AS summary FROM reports r LEFT JOIN {short} s ON s.question = r.id "
         f"WHERE NOT r.deleted AND r.id IN ({listed})",
     )
-    by_id = {report["id"]: report | {"events": []} for report in stored}
+    by_id = {report["id"]: report | {"events": [], "owner": "", "assigned": -1} for report in stored}
     sql = f"SELECT * FROM events WHERE report_id IN ({listed}) ORDER BY report_id, position"
     for event in rows(database, sql) if by_id else []:
         by_id[event["report_id"]]["events"].append(opened(event))
+    sql = f"SELECT * FROM reviews WHERE report_id IN ({listed}) AND {ASSIGNED}"
+    for made in rows(database, sql) if by_id else []:
+        if report := by_id.get(made["report_id"]):
+            report.update(owner=orjson.loads(made["outcome"]), assigned=made["sequence"])
     reports = [by_id[id_] for id_ in ids if id_ in by_id]
     for report in reports:
         _open(report, texts=texts)
@@ -182,6 +189,13 @@ def show_as(report: dict[str, Any], event: dict[str, Any], state: ReviewedEvent)
     event["drugs"] = found_drugs(event) if state.drugs is None else list(state.drugs)
     event["flags"] = _flags(event)
     _cut(report)
+
+
+def show_owner(log: ReviewLog | None, report: dict[str, Any]) -> None:
+    """Shows who has a report where the store does not have that yet."""
+    last = log.assigned.get(report["id"]) if log else None
+    if last is not None and last.sequence > report["assigned"]:
+        report.update(owner=last.owner, assigned=last.sequence)
 
 
 def _flags(event: dict[str, Any]) -> list[str]:

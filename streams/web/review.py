@@ -20,7 +20,7 @@ from streams.web import offers, reports
 from streams.web.access import form_of, user_of
 from streams.web.corrections import ACTIONS, FieldError, decided, shown_fields, state_of, typed_fields
 from streams.web.offers import Offer, count_waiting, next_event, offer_of, reading_due, shown_hash
-from streams.web.queue import ORDERS, READINGS, alike, place
+from streams.web.queue import NAMES, ORDERS, READINGS, alike, place
 from streams.web.site import SITE, Site, message, page
 from streams.web.today import day_of, is_standing, last_step
 
@@ -125,7 +125,7 @@ def _page(
     (log, _), status = topics_of(request), 400 if draft and draft.error else 200
     name = user_of(request).name
     return page(
-        request, "review.html", status, order=order, orders=[*ORDERS, *READINGS], waiting=count, offer=offer,
+        request, "review.html", status, order=order, orders=NAMES, waiting=count, offer=offer,
         draft=draft, readings=log.readings.get(offer.where) if offer and order in READINGS else None,
         choices=CHOICES, last=last_step(log, name), day=day_of(log, name, datetime.now(UTC)),
         agreement=agreement(log.readings.values()),
@@ -173,7 +173,7 @@ def event_at(database: Database, where: Place) -> dict[str, Any] | None:
 
 
 def order_of(given: str) -> str:
-    return given if given in {*ORDERS, *READINGS} else "uncertainty"
+    return given if given in NAMES else "uncertainty"
 
 
 def _conflict(request: web.Request, order: str, why: str) -> web.Response:

@@ -14,7 +14,9 @@ from aiohttp import web
 
 from streams.store.csv_line import csv_line, no_formula
 from streams.store.database import Database
+from streams.store.decisions import ASSIGNED
 from streams.store.tables import quoted
+from streams.web.access import user_of
 from streams.web.reports import FLAG_NAMES, with_events
 from streams.web.site import SITE, page
 from streams.web.store_queries import Rows, rows
@@ -51,6 +53,7 @@ class Filter:
     source: str = ""
     flag: str = ""
     state: str = ""
+    owner: str = ""
 
     @classmethod
     def of(cls, query: Mapping[str, str], *, texts: bool) -> Filter:
@@ -76,6 +79,9 @@ class Filter:
             found.append(_has("r.text", self.text))
         if self.source:
             found.append(f"r.source = {quoted(self.source)}")
+        if self.owner:
+            owner = quoted(orjson.dumps(self.owner).decode())
+            found.append(f"r.id IN (SELECT report_id FROM reviews WHERE outcome = {owner} AND {ASSIGNED})")
         if self.since:
             found.append(f"r.reported_at >= '{self.since}'")
         if self.until:
@@ -111,16 +117,21 @@ async def search(request: web.Request) -> web.Response:
         )  # fmt: skip
     start = _number(request.query.get("start", ""))
 
-    def query(database: Database) -> tuple[int, Rows, list[str]]:
+    def query(database: Database) -> tuple[int, Rows, list[str], list[str]]:
         count, ids = listed(database, wanted, start)
         sources = rows(database, "SELECT DISTINCT source FROM reports WHERE NOT deleted ORDER BY source")
         named = [row["source"] for row in sources if row["source"]]
-        return count, with_events(database, ids, texts=texts), named
+        assigned = rows(database, f"SELECT DISTINCT outcome FROM reviews WHERE {ASSIGNED}")
+        owners = sorted(orjson.loads(row["outcome"]) for row in assigned)
+        return count, with_events(database, ids, texts=texts), named, owners
 
-    count, found, sources = await site.queries.run(query)
+    count, found, sources, owners = await site.queries.run(query)
+    mine = user_of(request).name
     return page(
         request, "search.html", wanted=wanted, count=count, reports=found, start=start,
-        sources={source: source for source in sources}, shown=SHOWN, most=MOST, flags=FLAGS, states=STATES,
+        sources={source: source for source in sources},
+        owners={mine: "me"} | {name: name for name in owners if name not in {"", mine}},
+        shown=SHOWN, most=MOST, flags=FLAGS, states=STATES,
     )  # fmt: skip
 
 

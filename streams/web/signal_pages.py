@@ -20,7 +20,7 @@ from streams.signals.states import ENDED, RULE, STATES, UNDECIDED, Standing, sta
 from streams.signals.surveillance import CAVEAT
 from streams.store.decisions import signal_decisions
 from streams.web import dossier, reports
-from streams.web.access import NAME_LENGTH, form_of, user_of
+from streams.web.access import clean_name, form_of, user_of
 from streams.web.corrections import FieldError
 from streams.web.review import REASON_LENGTH
 from streams.web.signal_table import SHOWN, SORTS, SignalFilter, limits_line, select, sparkline
@@ -125,7 +125,7 @@ def _status(form: Mapping[str, Any], standing: Standing) -> SignalStatus:
         due = date.fromisoformat(str(form["due"])) if form.get("due") else None
     except ValueError:
         raise FieldError("due", "A date is needed, such as 2026-12-31.") from None
-    return SignalStatus(state=state, owner=_text(form, "owner")[:NAME_LENGTH], due=due)
+    return SignalStatus(state=state, owner=clean_name(str(form.get("owner", ""))), due=due)
 
 
 def _text(form: Mapping[str, Any], field: str) -> str:

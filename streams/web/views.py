@@ -1,19 +1,25 @@
-"""The pages to look at: overview and a report; and signing in."""
+"""The pages to look at: overview and a report, which can be assigned; and signing in."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import urlencode
 
 from aiohttp import web
 
+from streams.records import Assignment
 from streams.reviews.cases import cases, csv_lines, drafts, json_lines
+from streams.reviews.log import ReviewLog
 from streams.store.database import Database
+from streams.store.tables import quoted
 from streams.web import reports
-from streams.web.access import ACCESS, form_of, set_cookie
+from streams.web.access import ACCESS, clean_name, form_of, set_cookie, user_of
 from streams.web.queue import reviewed_since
 from streams.web.site import SITE, message, page
+from streams.web.store_queries import rows
 
 #: Names that a field is completed to.
 SUGGESTED = 12
@@ -49,7 +55,32 @@ async def report(request: web.Request) -> web.Response:
     details = await site.queries.run(lambda database: reports.report_of(database, id_, texts=texts))
     if details is None:
         return message(request, 404, "There is no such report, or it was deleted.")
-    return page(request, "report.html", report=details)
+    reports.show_owner(site.log, details)
+    may_assign = site.log is not None and user_of(request).may_review
+    people = _people(site.log) if may_assign else ()
+    return page(request, "report.html", report=details, people=people, may_assign=may_assign)
+
+
+async def assign(request: web.Request) -> web.Response:
+    """Writes an assignment, unless somebody else has assigned the report since the form was made."""
+    site, user, form = request.app[SITE], user_of(request), await form_of(request)
+    log, id_ = site.log, str(form.get("report", ""))
+    if log is None:
+        raise web.HTTPForbidden(text="assignments need a broker")
+    known = f"SELECT 1 FROM reports WHERE NOT deleted AND id = {quoted(id_)}"
+    if not await site.queries.run(lambda database: rows(database, known)):
+        raise web.HTTPNotFound(text="there is no such report")
+    await log.refresh()
+    before, seen = log.assigned.get(id_), str(form.get("version"))
+    made = Assignment(
+        sequence=0, report_id=id_, reviewer=user.name, decided_at=datetime.now(UTC),
+        before=before.owner if before else "", owner=clean_name(str(form.get("owner", ""))),
+    )  # fmt: skip
+    address = f"/report?{urlencode({'id': id_})}"
+    if await log.append(made, lambda: str(_version(log, id_)) == seen) is None:
+        why = "Somebody else has assigned this report meanwhile."
+        return message(request, 409, why, (address, "Back to the report"))
+    return web.Response(status=303, headers={"Location": address})
 
 
 async def case(request: web.Request) -> web.Response:
@@ -65,6 +96,17 @@ async def case(request: web.Request) -> web.Response:
         content_type="text/csv" if form == "csv" else "application/json", charset="utf-8",
         headers={"Content-Disposition": f'attachment; filename="case.{ending}"'},
     )  # fmt: skip
+
+
+def _people(log: ReviewLog | None) -> list[str]:
+    """Who has decided or assigned, and who was assigned to."""
+    made = log.decisions if log else ()
+    return sorted({d.reviewer for d in made} | {d.owner for d in made if isinstance(d, Assignment)} - {""})
+
+
+def _version(log: ReviewLog, id_: str) -> int:
+    """The place in the chain of the last assignment of a report, as the store has it too."""
+    return log.assigned[id_].sequence if id_ in log.assigned else -1
 
 
 async def login(request: web.Request) -> web.Response:
@@ -112,6 +154,7 @@ ROUTES = [
     web.get("/", overview),
     web.get("/live", live),
     web.get("/report", report),
+    web.post("/review/assign", assign),
     web.get("/case", case),
     web.get("/terms", terms),
     web.get("/drugs", drugs),

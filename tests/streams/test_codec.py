@@ -15,6 +15,7 @@ from streams.provenance import without_text
 from streams.records import (
     MAX_TEXT,
     Announcement,
+    Assignment,
     CodedReport,
     Cursor,
     ExpandedReport,
@@ -114,6 +115,9 @@ ON_SIGNAL = SignalDecision(
     before=SignalStatus(), after=SignalStatus(state="closed", owner="bob", due=date(2026, 4, 1)),
     reason="listed", comment="see the label", reports=28, ic025=3.3, eb05=12.9,
 )  # fmt: skip
+ASSIGNED = Assignment(
+    sequence=0, report_id="post-1", reviewer="ann", decided_at=WHEN, before="", owner="bob"
+)
 SECOND_REVIEW = replace(
     REVIEW, reading=2, after=replace(BEFORE, start=0, end=6, drugs=("sertraline",), review="correct")
 )
@@ -132,6 +136,9 @@ def test_golden_bytes_of_decisions_and_their_hashes_stay() -> None:
     assert encode(on_signal) == golden and decode_any(REVIEWS.kinds, golden) == on_signal
     assert follows(on_signal, second)
     assert not follows(replace(on_signal, reason="another"), second)
+    golden, assigned = wire_bytes("assignment-v1"), linked(ASSIGNED, on_signal)
+    assert encode(assigned) == golden and decode_any(REVIEWS.kinds, golden) == assigned
+    assert not follows(replace(assigned, owner="cy"), on_signal)
 
 
 def test_an_earlier_record_with_a_language_was_not_read_and_one_without_was() -> None:

@@ -11,6 +11,7 @@ from rich.console import Console
 from models.types import ADE, DRUG, Candidate, Mention, Neighbour, Relation, ShortQuestion
 from streams.cli.display import highlighted, render
 from streams.records import (
+    Assignment,
     CodedEvent,
     CodedReport,
     Cursor,
@@ -112,6 +113,9 @@ def test_signals_reviews_and_leases_are_shown_in_one_line() -> None:
         "leases": Lease(**place, holder="x", seconds=60),
     }
     assert printed("reviews", on_signal).strip().startswith("reviews [/b] | Insomnia closed, ann, 2026-03-04")
+    given = Assignment(sequence=1, report_id="[/b]", reviewer="ann", decided_at=noon, before="", owner="bob")
+    line = "reviews [/b] assigned to bob, ann, 2026-03-04 12:00:00"
+    assert printed("reviews", given).strip() == line
     assert [printed(topic, record).strip() for topic, record in shown.items()] == [
         "signals [/b] | Insomnia (pt), 2026-03-04 12:00:00",
         "reviews [/b] 3-9 accept, ann, 2026-03-04 12:00:00",
