@@ -1,4 +1,4 @@
-"""A reviewer who goes on deciding while `pvstream web` is killed again and again."""
+"""A reviewer who goes on deciding while `pvstream web` and `pvstream store` are killed again and again."""
 
 from __future__ import annotations
 
@@ -9,15 +9,20 @@ from collections import Counter
 from dataclasses import dataclass, field
 from html import unescape
 from pathlib import Path
+from urllib.parse import urlencode
 
 from aiohttp import ClientError, ClientSession, ClientTimeout, CookieJar
 
-from streams.reviews.log import Place, ReviewLog, place_of
+from streams.records import Assignment, Decision, Review
+from streams.reviews.log import ReviewLog, place_of
 from streams.settings import Settings
 from tests.integration import processes
 
 #: Seconds for one answer, and for a start of the process on a busy machine.
 ANSWER_S, START_S = 30.0, 120.0
+PAIR = {"drug": "sertraline", "term": "Nausea"}
+#: A decision: on an event, on a signal by its comment, or the assignment of a report.
+Made = tuple[str, ...]
 HIDDEN = re.compile(r'<input type="hidden" name="(\w+)" value="([^"]*)">')
 
 
@@ -25,11 +30,11 @@ HIDDEN = re.compile(r'<input type="hidden" name="(\w+)" value="([^"]*)">')
 class Outcome:
     """What the reviewer was told, and what the chain has."""
 
-    acknowledged: list[Place] = field(default_factory=list)
+    acknowledged: list[Made] = field(default_factory=list)
     """Decisions that the page has confirmed."""
     unanswered: int = 0
     """Requests that a kill has cut off; the decision may be in the chain."""
-    decided: Counter[Place] = field(default_factory=Counter)
+    decided: Counter[Made] = field(default_factory=Counter)
     """Decisions in the chain."""
 
     @property
@@ -42,20 +47,23 @@ class Outcome:
 
 
 async def review_and_kill(env: dict[str, str], log: Path, kills: int, rng: random.Random) -> Outcome:
-    """Kills the page so often, each time at some moment after a decision or two; reads the chain at the end,
+    """Kills both so often, each time at some moment after one to three decisions; reads the chain at the end,
     which raises BrokenChain where it is not whole or shorter than it was.
     """
     outcome = Outcome()
     base = f"http://127.0.0.1:{env['PV_WEB_PORT']}"
-    for _ in range(kills):
+    for kill in range(kills):
+        store = await asyncio.to_thread(processes.started, "store", env=env, log=log, forked=True)
         process = await asyncio.to_thread(processes.started, "web", env=env, log=log, forked=True)
         try:
             reviewer = asyncio.create_task(_decide(base, outcome))
-            await _next_decision(outcome, reviewer, process, log)
+            wanted = len(outcome.acknowledged) + 3 - kill % 3
+            await _decided(wanted, outcome, reviewer, process, log)
             await asyncio.sleep(rng.uniform(0, 0.3))
         finally:
-            process.kill()
-            await asyncio.to_thread(process.wait, processes.STOP_S)
+            for one in rng.sample((process, store), 2):
+                one.kill()
+                await asyncio.to_thread(one.wait, processes.STOP_S)
         async with asyncio.timeout(ANSWER_S):
             await reviewer
     chain = ReviewLog(Settings(broker=env["PV_BROKER"], state=Path(env["PV_STATE"])))
@@ -63,16 +71,15 @@ async def review_and_kill(env: dict[str, str], log: Path, kills: int, rng: rando
         await chain.start()
     finally:
         await chain.stop()
-    outcome.decided.update(place_of(review) for review in chain.reviews)
+    outcome.decided.update(map(_made, chain.decisions))
     return outcome
 
 
-async def _next_decision(
-    outcome: Outcome, reviewer: asyncio.Task[None], process: processes.Running, log: Path
+async def _decided(
+    wanted: int, outcome: Outcome, reviewer: asyncio.Task[None], process: processes.Running, log: Path
 ) -> None:
-    before = len(outcome.acknowledged)
     async with asyncio.timeout(START_S):
-        while len(outcome.acknowledged) == before:
+        while len(outcome.acknowledged) < wanted:
             assert process.poll() is None, await asyncio.to_thread(log.read_text)
             if reviewer.done():
                 reviewer.result()
@@ -80,16 +87,26 @@ async def _next_decision(
 
 
 async def _decide(base: str, outcome: Outcome) -> None:
-    """Accepts one event after the other, from the start of the page until it is killed."""
+    """Accepts one event after the other, assigns its report and decides on a signal, from the start of the
+    page until it is killed.
+    """
     timeout = ClientTimeout(total=ANSWER_S)
-    async with ClientSession(cookie_jar=CookieJar(unsafe=True), timeout=timeout) as client:
+    async with ClientSession(base, cookie_jar=CookieJar(unsafe=True), timeout=timeout) as client:
         started = False
         for _ in range(10_000):
             try:
-                async with client.get(f"{base}/review") as answer:
-                    form = _form(await answer.text())
+                form = await _form(client, "/review", 'id="decision"')
                 started = True
-                await _send(client, base, form, outcome)
+                made: Made = ("event", form["report"], form["start"], form["end"], form["fingerprint"])
+                await _send(client, "/review", form | {"action": "accept"}, outcome, made)
+                address = f"/report?{urlencode({'id': form['report']})}"
+                form = await _form(client, address, 'action="/review/assign"')
+                made = ("report", form["report"])
+                await _send(client, "/review/assign", form | {"owner": "bob"}, outcome, made)
+                form = await _form(client, f"/pair?{urlencode(PAIR)}", 'action="/review/signal"')
+                made = ("signal", str(outcome.unanswered + len(outcome.acknowledged)))
+                state = {"state": "under review", "reason": "seen", "comment": made[1]}
+                await _send(client, "/review/signal", form | state, outcome, made)
             except (ClientError, TimeoutError):
                 if started:
                     return
@@ -97,18 +114,26 @@ async def _decide(base: str, outcome: Outcome) -> None:
     raise AssertionError("the page was not killed")
 
 
-async def _send(client: ClientSession, base: str, form: dict[str, str], outcome: Outcome) -> None:
-    place = form["report"], int(form["start"]), int(form["end"]), form["fingerprint"]
-    data = form | {"action": "accept"}
+async def _send(client: ClientSession, path: str, data: dict[str, str], outcome: Outcome, made: Made) -> None:
     outcome.unanswered += 1
-    async with client.post(f"{base}/review", data=data, allow_redirects=False) as answer:
+    async with client.post(path, data=data, allow_redirects=False) as answer:
         assert answer.status == 303, await answer.text()
     outcome.unanswered -= 1
-    outcome.acknowledged.append(place)
+    outcome.acknowledged.append(made)
 
 
-def _form(html: str) -> dict[str, str]:
-    """The hidden fields of the decision that the page asks for."""
-    assert 'id="decision"' in html, "the store has too few events for so many decisions"
-    form = html[html.index('id="decision"') :]
+async def _form(client: ClientSession, address: str, start: str) -> dict[str, str]:
+    """The hidden fields of a form of the page."""
+    async with client.get(address) as answer:
+        html = await answer.text()
+    assert start in html, f"{address} has no form; or the store has too few events for so many decisions"
+    form = html[html.index(start) :]
     return {name: unescape(value) for name, value in HIDDEN.findall(form[: form.index("</form>")])}
+
+
+def _made(decision: Decision) -> Made:
+    if isinstance(decision, Review):
+        return "event", *map(str, place_of(decision))
+    if isinstance(decision, Assignment):
+        return "report", decision.report_id
+    return "signal", decision.comment
