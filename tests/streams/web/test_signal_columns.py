@@ -15,7 +15,7 @@ from streams.settings import Settings
 from streams.signals.lists import LABELS_FILE, LISTS_FILE
 from streams.web.signal_table import limits_line
 from tests.streams.store.messages import event, report
-from tests.streams.web.conftest import HOSTILE, Client, Page, fill
+from tests.streams.web.conftest import Client, Page, fill
 from tests.streams.web.test_signal_states import shown, words
 
 DAYS = 200
@@ -92,15 +92,6 @@ async def test_completeness_countries_and_history_stand_with_each_signal(page: P
         assert (await order(client, sort="completeness"))[-1] == "Rash"
         html = await shown(client, "/signals", drug="lithium", term="Rash")
         assert re.search(r'aria-label="IC025 from -?[\d.]+ to [\d.]+, EB05 from [\d.]+ to', html)
-
-
-async def test_hostile_lists_and_countries_are_shown_as_texts(page: Page) -> None:
-    keep(LISTS_FILE, {"designated": [HOSTILE], "serious": ["Rash"], HOSTILE: ["Rash"]})
-    keep(LABELS_FILE, {HOSTILE: [HOSTILE]})
-    async with page.served() as browser:
-        html = await shown(browser(), "/signals", flag=HOSTILE)
-        assert "<img" not in html and "No pair." in html
-        assert "serious" in await row_of(browser(), "Rash")
 
 
 def test_a_line_of_limits_stays_inside_its_box() -> None:
