@@ -11,7 +11,6 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
-from typing import Annotated
 from urllib.parse import quote
 
 import typer
@@ -30,7 +29,7 @@ from streams.store.decisions import apply_decisions
 from streams.store.opening import open_database
 from streams.web.app import application, start
 
-EVENTS, BATCH, ASSIGNED, REPEATS = 100_000, 5000, 1000, 15
+EVENTS, BATCH, ASSIGNED, REPEATS, NOW = 100_000, 5000, 1000, 15, datetime.now(UTC)
 DRUGS = ("sertraline", "lithium", "metformin", "ibuprofen", "warfarin", "tramadol", "quetiapine")
 VIEWS = (
     "/", "/report?id=post-77", "/search", "/search?text=ibuprofen&state=undecided", "/search?owner=local",
@@ -38,7 +37,6 @@ VIEWS = (
     "/signals?drug=lithium&window=90d", "/pair?drug=lithium&term={term}", "/signal?drug=lithium&term={term}",
     "/review?order=uncertainty", "/review?order=random", "/review?order=seriousness", "/case?id=post-77",
 )  # fmt: skip
-NOW = datetime.now(UTC)
 
 
 def report(i: int, terms: list[Term], rng: random.Random) -> CodedReport:
@@ -57,11 +55,10 @@ def report(i: int, terms: list[Term], rng: random.Random) -> CodedReport:
     )  # fmt: skip
 
 
-def fill(path: Path) -> str:
-    """Writes the store; returns the commonest term."""
+def fill(settings: Settings) -> str:
     rng, last, terms = random.Random(0), None, load()
     random.Random(1).shuffle(terms)
-    database = open_database(Settings(database=str(path)), write=True)
+    database = open_database(settings, write=True)
     for first in range(0, EVENTS, BATCH):
         made = [report(i, terms, rng) for i in range(first, first + BATCH)]
         database.write(fold([Read(r.id, revision_of(r), r) for r in made], {}))
@@ -91,11 +88,11 @@ async def measured(settings: Settings, term: str) -> dict[str, dict[str, int]]:
     return found
 
 
-def main(json: Annotated[Path | None, typer.Option("--json")] = None) -> None:
+def main(json: Path | None = None) -> None:
     with tempfile.TemporaryDirectory(prefix="pvstream-") as name, EmbeddedBroker() as broker:
-        path, address = Path(name) / "events.duckdb", f"kafka://{broker.bootstrap}"
-        settings = Settings(database=str(path), broker=address, web_port=0, state=Path(name))
-        rows = asyncio.run(measured(settings, fill(path)))
+        path, address = f"{name}/events.duckdb", f"kafka://{broker.bootstrap}"
+        settings = Settings(database=path, broker=address, web_port=0, state=Path(name))
+        rows = asyncio.run(measured(settings, fill(settings)))
     print_and_write({"events": EVENTS, "repeats": REPEATS, "rows": rows} | provenance("views"), json)
 
 

@@ -57,7 +57,7 @@ HISTORY = {
     "benchmarks.operation.reload", "benchmarks.operation.steady",
     "benchmarks.operation.suspension", "benchmarks.relation.folds", "benchmarks.relation.tables",
     "benchmarks.signals", "benchmarks.signals.simulation", "benchmarks.sources.duplicates",
-    "benchmarks.store", "benchmarks.web", "benchmarks.web.review_kills",
+    "benchmarks.store", "benchmarks.web.review_kills",
 }  # fmt: skip
 MEASURED = [row for row in HEADLINES if row.result.startswith("evaluation_") and row.task != "posts"]
 
