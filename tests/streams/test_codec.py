@@ -115,9 +115,7 @@ ON_SIGNAL = SignalDecision(
     before=SignalStatus(), after=SignalStatus(state="closed", owner="bob", due=date(2026, 4, 1)),
     reason="listed", comment="see the label", reports=28, ic025=3.3, eb05=12.9,
 )  # fmt: skip
-ASSIGNED = Assignment(
-    sequence=0, report_id="post-1", reviewer="ann", decided_at=WHEN, before="", owner="bob"
-)
+ASSIGNED = Assignment(sequence=0, report_id="post-1", reviewer="ann", decided_at=WHEN, before="", owner="bob")
 SECOND_REVIEW = replace(
     REVIEW, reading=2, after=replace(BEFORE, start=0, end=6, drugs=("sertraline",), review="correct")
 )
