@@ -17,7 +17,7 @@ from tests.integration import processes
 from tests.streams.sources.players import feeds, mastodon_api, x_api
 from tests.streams.sources.players.faults import Fault, Faults
 from tests.streams.sources.players.jetstream import Jetstream, post_id
-from tests.streams.sources.players.lines import LinesFile, line
+from tests.streams.sources.players.lines import id_of, line
 from tests.streams.sources.players.server import Player, StreamPlayer
 from tests.streams.sources.players.world import World
 
@@ -66,7 +66,7 @@ class Site:
             | {f"x:{x_api.tweet_id(n)}": text for n, text in self.x.world.final.items()}
             | self.mastodon.expected()
             | self.feed.expected()
-            | {LinesFile.id_of(n): text for n, text in self.lines.final.items()}
+            | {id_of(n): text for n, text in self.lines.final.items()}
         )
 
     def deleted_marks(self) -> set[str]:
@@ -90,7 +90,7 @@ class Site:
             while i >= self.jetstream.furthest and not self.jetstream.world.is_over:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
             with self.file.open("ab") as file:
-                file.write(line(LinesFile.id_of(happening.number), happening))
+                file.write(line(happening))
 
 
 async def kill_run(kills: int, seed: int, bootstrap: str) -> dict[str, Any]:
@@ -118,7 +118,7 @@ async def kill_run(kills: int, seed: int, bootstrap: str) -> dict[str, Any]:
         figures = found.compared(expected) | behind.compared(expected, site.deleted_marks())
     made = sum(sum(p.faults.made.values()) for p in site.streams)
     counts = {"faults": made, "kills": kills, "connections": sum(p.connections for p in site.players)}
-    return counts | figures | {"seconds": seconds, "kinds": {}}
+    return counts | figures | {"seconds": seconds}
 
 
 async def _run_once(

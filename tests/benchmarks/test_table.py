@@ -56,8 +56,8 @@ HISTORY = {
     "benchmarks.fuzz", "benchmarks.fuzz.broker", "benchmarks.gpu", "benchmarks.ner.folds",
     "benchmarks.operation.reload", "benchmarks.operation.steady",
     "benchmarks.operation.suspension", "benchmarks.relation.folds", "benchmarks.relation.tables",
-    "benchmarks.signals", "benchmarks.signals.simulation", "benchmarks.sources.duplicates",
-    "benchmarks.store", "benchmarks.web.review_kills",
+    "benchmarks.signals", "benchmarks.signals.simulation", "benchmarks.sources",
+    "benchmarks.sources.duplicates", "benchmarks.store", "benchmarks.web.review_kills",
 }  # fmt: skip
 MEASURED = [row for row in HEADLINES if row.result.startswith("evaluation_") and row.task != "posts"]
 

@@ -34,7 +34,7 @@ def test_nothing_is_lost_when_a_process_with_five_sources_is_killed(bootstrap: s
 @pytest.mark.slow
 def test_deleted_posts_are_gone_from_events_and_from_the_store(bootstrap: str) -> None:
     """Live posts with faults, all stages with stub models, and the store."""
-    figures = asyncio.run(fault_run("mastodon", faults=12, seed=5, bootstrap=bootstrap))
+    figures = asyncio.run(fault_run(faults=12, seed=5, bootstrap=bootstrap))
     assert figures["faults"] >= 10
     assert figures["deletions"] >= 10
     # One that was deleted during an interruption was never seen.
