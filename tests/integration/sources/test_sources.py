@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.sources.behind import ERRORS
-from benchmarks.sources.faults import fault_run
-from benchmarks.sources.kills import kill_run
 from streams.broker.embedded import EmbeddedBroker
 from tests.integration import processes
 from tests.integration.long_tests import long_test
+from tests.integration.sources.behind import ERRORS
+from tests.integration.sources.faults import fault_run
+from tests.integration.sources.kills import kill_run
 
 
 @pytest.fixture

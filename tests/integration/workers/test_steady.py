@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.sources.found import counting
 from streams.topics import EVENTS
 from tests.integration import processes
 from tests.integration.kafka_server import LocalKafka
 from tests.integration.site import Site
+from tests.integration.sources.found import counting
 from tests.streams.sources.players.jetstream import Jetstream, post_id
 from tests.streams.sources.players.world import World
 

@@ -10,8 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.sources.behind import worked_off
-from benchmarks.sources.found import Found, counting
 from streams.intake.intake import PostIntake
 from streams.settings import Settings
 from streams.sources.process import SourceProcess
@@ -19,6 +17,8 @@ from streams.sources.protocols.mastodon import Mastodon
 from streams.sources.source import Source
 from streams.sources.sweep import Sweep, kept_on
 from streams.topics import POSTS
+from tests.integration.sources.behind import worked_off
+from tests.integration.sources.found import Found, counting
 from tests.streams.sources.kept import FAST
 from tests.streams.sources.players.faults import Faults
 from tests.streams.sources.players.mastodon_api import TOKEN, MastodonApi

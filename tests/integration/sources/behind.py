@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.sources.found import Found, counting
 from streams.agents.pipeline import STAGES
 from streams.records import Inbound
 from streams.rollout.handle import Handle
@@ -25,6 +24,7 @@ from streams.store.tables import EVENTS as EVENT_ROWS
 from streams.store.tables import OFFSETS, PAIRS, REPORTS, TABLES
 from streams.topics import EVENTS
 from streams.worker import Worker
+from tests.integration.sources.found import Found, counting
 from tests.stubs import stub
 
 #: Session of the stages in seconds: on a busy machine the models' threads keep the others waiting.

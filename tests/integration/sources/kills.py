@@ -10,10 +10,10 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-from benchmarks.sources.behind import worked_off
-from benchmarks.sources.found import Found, counting
 from streams.settings import Settings
 from tests.integration import processes
+from tests.integration.sources.behind import worked_off
+from tests.integration.sources.found import Found, counting
 from tests.streams.sources.players import feeds, mastodon_api, x_api
 from tests.streams.sources.players.faults import Fault, Faults
 from tests.streams.sources.players.jetstream import Jetstream, post_id
@@ -109,7 +109,10 @@ async def kill_run(kills: int, seed: int, bootstrap: str) -> dict[str, Any]:
             arguments = site.arguments(folder)
             (folder / "rules").write_text("drug\n")
             for number in range(1, kills + 2):
-                await _run_once(site, found, arguments, _environment(bootstrap, folder), number, kills)
+                until = (
+                    number * len(site.jetstream.world.happenings) // (kills + 1) if number <= kills else None
+                )
+                await _run_once(site, found, arguments, _environment(bootstrap, folder), until)
             await writer
             await asyncio.sleep(0.5)
         seconds = round(time.monotonic() - began, 1)
@@ -122,29 +125,28 @@ async def kill_run(kills: int, seed: int, bootstrap: str) -> dict[str, Any]:
 
 
 async def _run_once(
-    site: Site, found: Found, arguments: list[str], env: dict[str, str], number: int, kills: int
+    site: Site, found: Found, arguments: list[str], env: dict[str, str], until: int | None
 ) -> None:
-    """Runs the process until its share of the posts is sent and kills it then, or waits for all of them."""
+    """Runs the process until so many posts are sent and kills it then, or with None waits for all of them."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "streams", *arguments, env=env, cwd=processes.ROOT,
         stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
-    until = number * len(site.jetstream.world.happenings) // (kills + 1)
     errors = asyncio.create_task(process.communicate())
     try:
-        async with asyncio.timeout(END_SECONDS if number > kills else START_SECONDS):
-            while number <= kills and site.jetstream.furthest < until:
+        async with asyncio.timeout(END_SECONDS if until is None else START_SECONDS):
+            while until is not None and site.jetstream.furthest < until:
                 await asyncio.sleep(0.02)
                 assert process.returncode is None, "the process has ended by itself"
-            while number > kills and not _is_complete(site, found):  # noqa: ASYNC110
+            while until is None and not _is_complete(site, found):  # noqa: ASYNC110
                 await asyncio.sleep(0.5)
     except TimeoutError:
-        print(f"run {number}: not complete in time")
+        print(f"not complete in time, until {until}")
     finally:
         if process.returncode is None:
             process.kill()
         _, log = await errors
-        if process.returncode != -9:  # noqa: PLR2004  SIGKILL
+        if process.returncode != -9:
             print(log.decode(errors="replace")[-2000:])
 
 

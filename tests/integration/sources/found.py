@@ -1,4 +1,4 @@
-"""What came to a topic in the benchmarks of the sources, against what should have."""
+"""What came to a topic in the runs of the sources, against what should have."""
 
 from __future__ import annotations
 

@@ -1,1 +1,0 @@
-"""Live sources and the intake: losses under faults and kills."""
