@@ -79,10 +79,10 @@ check-all: ## the same on every Python that is here
 		$(MAKE) check BIN=.venv-$$version/bin VENV=.venv-$$version PYTHON="$$python" || exit 1; \
 	done
 
-# All measurements of speed over the streams in $(DATA), some minutes; without them, over the bundled
-# samples. ARGS: --quick, --parts NAMES, --json FOLDER.
-bench: install-dev ## measurements of speed, some minutes
-	$(BIN)/python -m benchmarks.speed --data $(DATA) $(ARGS)
+# Measurements of speed over the streams in $(DATA), and without them over the bundled samples; then, in turns, the
+# ratios to the commit of the last results. ARGS: --quick, --parts NAMES, --json FOLDER, --against COMMIT.
+bench: install-dev ## measurements of speed, ten minutes
+	$(BIN)/python -m benchmarks.speed --data $(DATA) --against landed $(ARGS)
 
 # The releases of models/pretrained, from the public corpora in $(DATA).
 train: install-dev ## the bundled releases, from the corpora in DATA

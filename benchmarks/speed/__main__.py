@@ -20,8 +20,11 @@ from rich.table import Table
 
 from benchmarks.machine import provenance
 from benchmarks.speed import brokers
-from benchmarks.speed.setup import FULL, QUICK, Setup
+from benchmarks.speed.against import against, landed
+from benchmarks.speed.scaling import QUICK_SHARE, RECORDS, scaling
+from benchmarks.speed.setup import FULL, QUICK, Setup, inputs
 from benchmarks.speed.stages import stages
+from streams.inference_threads import processors
 from streams.settings import Settings
 from tests.integration import processes
 from tests.integration.kafka_server import KafkaUnavailable, own_kafka
@@ -43,15 +46,26 @@ class Run:
     def kafka(self) -> str:
         """Addresses of a Kafka with all topics; raises KafkaUnavailable."""
         server = self._stack.enter_context(own_kafka())
-        processes.create_topics(Settings(broker=f"kafka://{server.bootstrap}"))
+        settings = Settings(broker=f"kafka://{server.bootstrap}")
+        most = max(settings.partitions, processors())  # one for each process
+        processes.create_topics(settings.model_copy(update={"partitions": most}))
         return server.bootstrap
 
-    def throughput(self) -> dict[str, Any]:
+    @property
+    def kafka_if_any(self) -> str | None:
         try:
-            kafka = self.kafka
+            return self.kafka
         except KafkaUnavailable:
-            return brokers.throughput(self.setup, None)
-        return brokers.throughput(self.setup, kafka)
+            return None
+
+    def throughput(self) -> dict[str, Any]:
+        return brokers.throughput(self.setup, self.kafka_if_any)
+
+    def scaling(self) -> dict[str, Any]:
+        quick = self.amount is not FULL
+        share = QUICK_SHARE if quick else 1
+        read = inputs(self._data, {topic: n // share for topic, n in RECORDS.items()})
+        return scaling(read, self.kafka_if_any, quick)
 
     def latency(self) -> dict[str, Any]:
         kafka = self.kafka  # before the models, which take longer
@@ -62,7 +76,10 @@ PARTS: dict[str, Callable[[Run], dict[str, Any]]] = {
     "stages": lambda run: stages(run.setup),
     "brokers": Run.throughput,
     "latency": Run.latency,
+    "scaling": Run.scaling,
 }
+#: What is measured where no part is named: in some minutes.
+USUAL = ("stages", "brokers", "latency")
 
 
 def measured(names: list[str], data: Path, quick: bool) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -88,7 +105,7 @@ def table(name: str, figures: dict[str, Any]) -> Table:
     for column in ("", *columns):
         shown.add_column(column.replace("_", " "))
     for key, row in rows.items():
-        shown.add_row(key, *(str(row[column]) for column in columns))
+        shown.add_row(key, *("" if row[column] is None else str(row[column]) for column in columns))
     return shown
 
 
@@ -96,14 +113,22 @@ def main(
     data: Annotated[
         Path, typer.Option(help="folder with streams/; if there is none, the bundled samples are used")
     ] = Path("data"),
-    parts: Annotated[str, typer.Option(help="parts to run, separated by commas")] = ",".join(PARTS),
+    parts: Annotated[
+        str, typer.Option(help=f"parts to run, separated by commas, of {', '.join(PARTS)}")
+    ] = ",".join(USUAL),
     quick: Annotated[
         bool, typer.Option(help="few records and one round, to test that every part runs")
     ] = False,
     result: Annotated[
         Path | None, typer.Option("--json", help="folder in which each part writes a file of figures")
     ] = None,
+    commit: Annotated[
+        str | None,
+        typer.Option("--against", help="also compare with a commit, or with the `landed` results' one"),
+    ] = None,
+    minutes: Annotated[float, typer.Option(min=0, help="when the last turn of --against ends")] = 10.0,
 ) -> None:
+    started = time.monotonic()
     names = set(parts.split(","))
     if unknown := names - PARTS.keys():
         raise typer.BadParameter(f"unknown parts {sorted(unknown)}; there are {', '.join(PARTS)}")
@@ -115,6 +140,11 @@ def main(
             rows = figures.pop("rows")
             content = figures | provenance("speed") | {"rows": rows}
             (result / f"{name}.json").write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    if commit is not None:
+        options = ["--data", str(data.absolute()), *(["--quick"] if quick else [])]
+        left = minutes - (time.monotonic() - started) / 60
+        then = landed() if commit == "landed" else commit
+        Console().print(table("ratios to that commit", against(then, options, left)))
 
 
 if __name__ == "__main__":

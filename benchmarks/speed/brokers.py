@@ -59,9 +59,9 @@ class Pipeline:
         await self._producer.send(broker_name(self._settings, topic), key=id_.encode(), value=record)
         return id_
 
-    async def wait(self) -> None:
-        """Waits until everything that was sent has come out."""
-        while len(self.done) < self._sent:
+    async def wait(self, most: int = 0) -> None:
+        """Waits until all but `most` of the records that were sent have come out."""
+        while len(self.done) < self._sent - most:
             self._arrived.clear()
             await self._arrived.wait()
 
@@ -85,26 +85,33 @@ async def running(setup: Setup, bootstrap: str) -> AsyncIterator[Pipeline]:
     settings = Settings(broker=f"kafka://{bootstrap}", http_port=0)
     worker = Worker(STAGES, settings, alone=True)
     worker.handles = {task: Handle(loaded) for task, loaded in setup.models.items()}
+    async with worker.running(), clients(settings) as pipeline:
+        async with asyncio.timeout(READY_SECONDS):
+            while not all(worker.readiness().values()):  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
+            for line in lines(setup.lines)[:24]:
+                await pipeline.send(line)
+            await pipeline.wait()
+        yield pipeline
+
+
+@asynccontextmanager
+async def clients(settings: Settings) -> AsyncIterator[Pipeline]:
+    """The clients of workers that run already."""
     producer = AIOKafkaProducer(**settings.client(), linger_ms=5, acks="all")
-    async with running_client(producer), worker.running():
+    async with running_client(producer):
         pipeline = Pipeline(settings, producer)
         reading = asyncio.create_task(pipeline.read())
         try:
-            async with asyncio.timeout(READY_SECONDS):
-                while not all(worker.readiness().values()):  # noqa: ASYNC110
-                    await asyncio.sleep(0.1)
-                for line in lines(setup)[:24]:
-                    await pipeline.send(line)
-                await pipeline.wait()
             yield pipeline
         finally:
             reading.cancel()
             await asyncio.gather(reading, return_exceptions=True)
 
 
-def lines(setup: Setup) -> list[Line]:
+def lines(inputs: dict[str, list[bytes]]) -> list[Line]:
     """All records, one of each topic in turn."""
-    columns = [[(topic, line) for line in own] for topic, own in setup.lines.items()]
+    columns = [[(topic, line) for line in own] for topic, own in inputs.items()]
     return [line for row in zip_longest(*columns) for line in row if line is not None]
 
 
@@ -131,7 +138,7 @@ async def _runs(setup: Setup, bootstrap: str) -> list[Timed]:
     runs = []
     async with asyncio.timeout(RUN_SECONDS), running(setup, bootstrap) as pipeline:
         for _ in range(setup.amount.repeats):
-            runs.append(await _run(pipeline, lines(setup)))
+            runs.append(await _run(pipeline, lines(setup.lines)))
     return runs
 
 
@@ -154,10 +161,10 @@ async def _latency(setup: Setup, kafka: str) -> dict[str, Any]:
     rows: dict[str, Any] = {}
     async with asyncio.timeout(RUN_SECONDS), running(setup, kafka) as pipeline:
         # The median of several runs that are as long as the load.
-        runs = [await _run(pipeline, lines(setup)) for _ in range(setup.amount.repeats)]
+        runs = [await _run(pipeline, lines(setup.lines)) for _ in range(setup.amount.repeats)]
         capacity = setup.records / statistics.median(run.wall for run in runs)
         for share in SHARES:
-            taken = await _loaded(pipeline, lines(setup), share * capacity, setup.amount.seconds)
+            taken = await _loaded(pipeline, lines(setup.lines), share * capacity, setup.amount.seconds)
             rows[f"{share:.0%} of capacity"] = {
                 "records_per_second": round(share * capacity, 1),
                 "records": len(taken),

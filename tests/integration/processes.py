@@ -52,7 +52,7 @@ def environment(bootstrap: str, port: int, **more: str) -> dict[str, str]:
     if "PV_STORE" in more:
         own["PV_STATE"] = str(Path(more["PV_STORE"]).with_name("state"))
         own["PV_DATABASE"] = str(Path(more["PV_STORE"]).with_name("events.duckdb"))
-    own["PV_JUDGE"] = os.environ["PV_JUDGE"]
+    own["PV_JUDGE"] = os.environ.get("PV_JUDGE", "off")
     return own | {"PV_BROKER": f"kafka://{bootstrap}", "PV_HTTP_PORT": str(port), **more}
 
 
