@@ -53,7 +53,7 @@ def test_the_posts_are_measured_with_both_bundled_releases(row: Row) -> None:
 
 #: Programs of results that stay, though the programs are in the history, as docs/contributing.md says.
 HISTORY = {
-    "benchmarks.fuzz", "benchmarks.fuzz.broker", "benchmarks.gpu", "benchmarks.ner.folds",
+    "benchmarks.fuzz", "benchmarks.fuzz.broker", "benchmarks.ner.folds",
     "benchmarks.operation.reload", "benchmarks.operation.steady",
     "benchmarks.operation.suspension", "benchmarks.relation.folds", "benchmarks.relation.tables",
     "benchmarks.signals", "benchmarks.signals.simulation", "benchmarks.sources",
