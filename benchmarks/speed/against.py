@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import statistics
 import subprocess
 import sys
@@ -22,7 +23,7 @@ PAIRED = ("stages", "brokers")
 
 
 def landed() -> str:
-    """The last commit that changed the results of these parts."""
+    """The last commit that changed the results of these parts; raises OSError outside of a clone."""
     return (
         _git("log", "-1", "--format=%H", "--", *(f"{RESULTS}/{part}.json" for part in PAIRED))
         .decode()
@@ -31,7 +32,9 @@ def landed() -> str:
 
 
 def against(commit: str, options: list[str], minutes: float) -> dict[str, Any]:
-    """Medians of the ratios of each row, from as many turns as the minutes allow and at least one."""
+    """Medians of the ratios of each row, from as many turns as the minutes allow and at least one. Raises
+    OSError where there is no such commit, or its benchmark fails.
+    """
     ratios: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     end = time.monotonic() + 60 * minutes
     turns, longest = 0, 0.0
@@ -57,13 +60,18 @@ def against(commit: str, options: list[str], minutes: float) -> dict[str, Any]:
 
 
 def _git(*arguments: str) -> bytes:
-    return subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True).stdout
+    done = subprocess.run(["git", *arguments], cwd=ROOT, check=False, capture_output=True)
+    if done.returncode:
+        raise OSError(f"git {arguments[0]}: {done.stderr.decode(errors='replace').strip()}")
+    return done.stdout
 
 
 def _rows(tree: Path, folder: Path, options: list[str]) -> dict[str, Any]:
-    command = [sys.executable, "-m", "benchmarks.speed", "--parts", ",".join(PAIRED), *options]
+    command = [sys.executable, "-m", "benchmarks.speed", "--parts", ",".join(PAIRED)]
     env = os.environ | {"PYTHONPATH": str(tree)}
-    subprocess.run([*command, "--json", folder], cwd=tree, env=env, check=True, stdout=subprocess.DEVNULL)
+    command += [*options, "--json", str(folder)]
+    if subprocess.run(command, cwd=tree, env=env, check=False, stdout=subprocess.DEVNULL).returncode:
+        raise OSError(f"{shlex.join(command)} fails in {'this tree' if tree == ROOT else 'the other'}")
     found: dict[str, Any] = {}
     for part in PAIRED:
         found |= json.loads((folder / f"{part}.json").read_bytes())["rows"]
