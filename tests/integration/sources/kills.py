@@ -75,12 +75,12 @@ class Site:
         return set[str]().union(*(world.deleted_marks for world in worlds))
 
     def arguments(self, tokens: Path) -> list[str]:
-        """The command, with a sweep every second or so. No post names a drug, so all must pass."""
+        """The command, with as frequent sweeps as may be. No post names a drug, so all must pass."""
         return [
             "source", "bluesky", "x", "mastodon", "rss", "ndjson", "--all",
             "--bluesky-server", self.jetstream.endpoint,
             "--x-server", self.x.url, "--x-backfill", "5", "--mastodon-server", self.mastodon.url,
-            "--sweep", "0.001", "--feed", self.feed.address, "--every", "1", "--path", str(self.file),
+            "--sweep", "0.1", "--feed", self.feed.address, "--every", "1", "--path", str(self.file),
             "--x-rules", str(tokens / "rules"),
         ]  # fmt: skip
 
