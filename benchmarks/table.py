@@ -5,9 +5,10 @@ python -m benchmarks.table
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
-from benchmarks.headline import HEADLINES, table
+from benchmarks.headline import HEADLINES, result_file, table
 from training.common.program_help import run_program
 
 ROOT = Path(__file__).parent
@@ -20,6 +21,13 @@ INTRODUCTION = """\
 Every score is measured on the model as it is served and stands next to that of a trivial method.
 The papers' models have about 110 to 400 million parameters; ours are all made over `mini`, which has 22.7.
 """
+#: What is measured, the result file, its row and the column.
+SPEED = (
+    ("all stages over Kafka, records a second", "brokers", "Apache Kafka", "records_per_second"),
+    ("p99 of the time of a record at half load, seconds", "latency", "50% of capacity", "p99_seconds"),
+    ("a stage without a model to a bare loop, by CPU", "framework", "bare, same functions", "by_cpu"),
+    ("`ner` to transformers.pipeline, by CPU", "naive", "transformers.pipeline, float32, batch 1", "by_cpu"),
+)
 LIMITS = """\
 ## Limits
 
@@ -38,8 +46,18 @@ measurement. Programs and results of questions that are answered are in the hist
 
 def text() -> str:
     """RESULTS.md as it should be."""
-    lines = [INTRODUCTION, *table(HEADLINES), "", LIMITS]
+    lines = [INTRODUCTION, *table(HEADLINES), "", *speed(), "", LIMITS]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def speed() -> list[str]:
+    """Lines of a table of speeds; each is of its commit, on its machine."""
+    lines = ["## Speed", "", "| measured | figure | on | load | commit |", "|---|---|---|---|---|"]
+    for what, name, row, column in SPEED:
+        found = json.loads(result_file(name).read_bytes())
+        cells = (found["rows"][row][column], found["machine"], found["load_average"], found["commit"])
+        lines.append(f"| {what} | {' | '.join(map(str, cells))} |")
+    return lines
 
 
 def main() -> None:
