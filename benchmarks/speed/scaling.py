@@ -125,7 +125,7 @@ def _in_processes(
         bootstrap = kafka or (broker.bootstrap if broker else "")
         ports, running = [processes.free_port() for _ in range(count)], []
         for i, port in enumerate(ports):
-            more = {"PV_WORKERS": str(threads), "PV_STORE": str(folder / f"{i}/store")}
+            more = {"PV_WORKERS": str(threads), "PV_THREADS": "1", "PV_STORE": str(folder / f"{i}/store")}
             more |= {"PV_RELEASES": value} if (value := os.environ.get("PV_RELEASES")) else {}
             env = processes.environment(bootstrap, port, **more)
             command = processes.running("up", "--no-web", env=env, log=folder / f"{i}.log")
