@@ -117,27 +117,34 @@ def feed(pipe: Connection) -> None:
                 pipe.send(_take(told, ways))
 
 
-Way = tuple[Sequence[Callable[[Any], Any]], Sequence[Any]]
+class Step(NamedTuple):
+    predict: Callable[[Any], Any]
+    forget: Callable[[], None]
+    """Drops what the model kept of earlier records."""
+
+
+Way = tuple[Sequence[Step], Sequence[Any]]
 
 
 def _loaded(load: Load) -> list[Way]:
     settings = Settings(device=load.device, dtype=load.dtype)
     names = dict.fromkeys(name for names, _ in load.ways for name in names)
-    found = {name: _predicting(name, settings) for name in names}
+    found = {name: _step(name, settings) for name in names}
     return [([found[name] for name in names], records) for names, records in load.ways]
 
 
-def _predicting(name: str, settings: Settings) -> Callable[[Any], Any]:
+def _step(name: str, settings: Settings) -> Step:
     loaded = load_task(name, settings).current
     model: Any = loaded.model
+    forget = getattr(model, "forget", lambda: None)
     if name == JUDGE:
-        return lambda records: judged(model, records)
-    return lambda records: stage_named(name).outputs(loaded, records)
+        return Step(lambda records: judged(model, records), forget)
+    return Step(lambda records: stage_named(name).outputs(loaded, records), forget)
 
 
-def _pass(predict: Sequence[Callable[[Any], Any]], records: Any) -> None:
-    for one in predict:
-        records = one(records)
+def _pass(steps: Sequence[Step], records: Any) -> None:
+    for step in steps:
+        records = step.predict(records)
 
 
 def _operations(ways: Sequence[Way]) -> float:
@@ -145,21 +152,24 @@ def _operations(ways: Sequence[Way]) -> float:
 
     counted = 0
     with FlopCounterMode(display=False) as counter:
-        for predict, records in ways:
-            _pass(predict, records[:64])
+        for steps, records in ways:
+            _pass(steps, records[:64])
             counted += len(records[:64])
     return float(counter.get_total_flops() / counted)
 
 
-def _batches(ways: Sequence[Way], size: int) -> Iterator[tuple[Sequence[Callable[[Any], Any]], Any]]:
-    """Batches without an end, those of each way evenly among the others."""
+def _batches(ways: Sequence[Way], size: int) -> Iterator[tuple[Sequence[Step], Any]]:
+    """Batches without an end, those of each way evenly among the others. Records that come again are new."""
     placed = []
-    for predict, records in ways:
+    for steps, records in ways:
         whole = list(itertools.islice(itertools.cycle(records), max(size, len(records))))
         parts = list(chunks(whole, size))
-        placed += [((i + 0.5) / len(parts), predict, part) for i, part in enumerate(parts)]
+        placed += [((i + 0.5) / len(parts), steps, part) for i, part in enumerate(parts)]
     placed.sort(key=lambda found: found[0])
-    return itertools.cycle((predict, part) for _, predict, part in placed)
+    while True:
+        for step in itertools.chain.from_iterable(steps for steps, _ in ways):
+            step.forget()
+        yield from ((steps, part) for _, steps, part in placed)
 
 
 def _take(turn: Turn, ways: Sequence[Way]) -> Taken:
@@ -173,9 +183,9 @@ def _take(turn: Turn, ways: Sequence[Way]) -> Taken:
             with lock:
                 if given >= turn.records and time.perf_counter() - began >= turn.seconds:
                     return n, n / (time.perf_counter() - began)
-                predict, batch = next(batches)
+                steps, batch = next(batches)
                 given += len(batch)
-            _pass(predict, batch)
+            _pass(steps, batch)
             n += len(batch)
 
     Path("/proc/self/clear_refs").write_text("5")  # the peak of memory begins anew

@@ -138,6 +138,7 @@ async def _runs(setup: Setup, bootstrap: str) -> list[Timed]:
     runs = []
     async with asyncio.timeout(RUN_SECONDS), running(setup, bootstrap) as pipeline:
         for _ in range(setup.amount.repeats):
+            setup.forget()
             runs.append(await _run(pipeline, lines(setup.lines)))
     return runs
 
@@ -161,7 +162,10 @@ async def _latency(setup: Setup, kafka: str) -> dict[str, Any]:
     rows: dict[str, Any] = {}
     async with asyncio.timeout(RUN_SECONDS), running(setup, kafka) as pipeline:
         # The median of several runs that are as long as the load.
-        runs = [await _run(pipeline, lines(setup.lines)) for _ in range(setup.amount.repeats)]
+        runs = []
+        for _ in range(setup.amount.repeats):
+            setup.forget()
+            runs.append(await _run(pipeline, lines(setup.lines)))
         capacity = setup.records / statistics.median(run.wall for run in runs)
         for share in SHARES:
             taken = await _loaded(pipeline, lines(setup.lines), share * capacity, setup.amount.seconds)
