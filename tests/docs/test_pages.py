@@ -60,6 +60,14 @@ def test_every_relative_link_leads_to_a_file_and_a_heading(path: Path) -> None:
             assert anchor in documents.anchors(target), f"{path.name}: {link}"
 
 
+def test_the_pages_are_no_longer_than_one_reads() -> None:
+    results, train = ROOT / "benchmarks/RESULTS.md", ROOT / "docs/train.md"
+    limits = {results: 200, train: 150, **dict.fromkeys((ROOT / "docs/models").glob("*.md"), 80)}
+    lines = {page: len(page.read_text(encoding="utf-8").splitlines()) for page in limits}
+    assert {page.name: n for page, n in lines.items() if n > limits[page]} == {}
+    assert sum(len(page.read_text(encoding="utf-8").split()) for page in DOCUMENTS) <= 35_000
+
+
 def linked(page: Path) -> set[Path]:
     return {(page.parent / link).resolve() for link in documents.links(page)}
 

@@ -116,6 +116,12 @@ def test_a_bundled_recipe_has_every_setting_with_a_reason_and_the_default(name: 
     assert read_recipe(name, kind, None, {}).stages
 
 
+def test_all_tasks_together_have_at_most_a_hundred_settings() -> None:
+    kinds = [task_of(name).settings for name in task_names()]
+    # The judge has the tagger's, and states some anew.
+    assert sum(len(fields(kind)) for kind in kinds if kind.__base__ is object) <= 100
+
+
 @pytest.mark.parametrize("path", sorted((RECIPES / "papers").glob("*.toml")), ids=lambda path: path.stem)
 def test_a_papers_recipe_can_be_read_and_differs(path: Path) -> None:
     kind = task_of(path.stem).settings
