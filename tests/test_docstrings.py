@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGES = sorted(
     part
-    for name in ("benchmarks", "models", "streams")
+    for name in ("benchmarks", "docs", "models", "streams", "training")
     for part in (ROOT / name).iterdir()
     if (part / "__init__.py").is_file() or part.suffix == ".py"
 )

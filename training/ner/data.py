@@ -180,7 +180,7 @@ class Effect:
 
 
 def examples(corpus: Corpus, encoder: Encoder, tags: Sequence[str]) -> list[Example]:
-    """One for each training text, cut at the encoder's limit."""
+    """An example for each training text, cut at the encoder's limit."""
     texts = corpus.train
     spans = [words(t.text) for t in texts]
     surfaces = [[t.text[s.start : s.end] for s in ws] for t, ws in zip(texts, spans, strict=True)]

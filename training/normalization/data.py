@@ -74,7 +74,7 @@ def terms_of(settings: Settings) -> list[Term]:
 
 
 def examples(golds: Sequence[GoldCoding], terms: Sequence[Term], context: Encoder) -> list[Example]:
-    """One for each mention with a gold term that the terminology contains by name."""
+    """An example for each mention with a gold term that the terminology contains by name."""
     by_term, by_pt = pts_by_term(terms), rows_by_pt(terms)
     by_name: dict[str, list[int]] = {}
     for row, term in enumerate(terms):
@@ -90,7 +90,7 @@ def examples(golds: Sequence[GoldCoding], terms: Sequence[Term], context: Encode
 
 
 def negative(example: Example, terms: int, rng: random.Random) -> int:
-    """One of the rows of `terms` whose preferred term is another."""
+    """A random row of `terms` whose preferred term is another."""
     while (row := rng.randrange(terms)) in example.right_rows:
         pass
     return row

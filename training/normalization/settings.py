@@ -38,5 +38,5 @@ class Settings:
 
     @property
     def base_of_context(self) -> str:
-        """That of S_context."""
+        """The base of S_context."""
         return self.context_base or self.base

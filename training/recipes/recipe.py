@@ -44,7 +44,7 @@ class Recipe:
     stages: tuple[Stage, ...]
 
     def described(self) -> dict[str, Any]:
-        """All of it in plain values."""
+        """The recipe in plain values."""
         stages = [{"name": s.name, "runs": [asdict(run) for run in s.runs]} for s in self.stages]
         return {"task": self.task, "stages": stages}
 
