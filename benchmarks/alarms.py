@@ -19,7 +19,7 @@ from benchmarks.machine import print_and_write, provenance
 from models.types import Stated
 from streams.library import load
 from streams.records import CodedEvent, CodedReport, Report
-from streams.rollout.opening import load_release
+from streams.rollout.loading import load_release
 from streams.settings import Settings
 from training.common.marked_reviews import Part, read_marked
 from training.common.program_help import run_program

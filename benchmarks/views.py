@@ -26,7 +26,7 @@ from streams.reviews.chain import linked
 from streams.settings import Settings
 from streams.store.changes import Batch, Read, fold
 from streams.store.decisions import apply_decisions
-from streams.store.opening import open_database
+from streams.store.open_database import open_database
 from streams.web.app import application, start
 
 EVENTS, BATCH, ASSIGNED, REPEATS, NOW = 100_000, 5000, 1000, 15, datetime.now(UTC)

@@ -10,7 +10,7 @@ from models.types import JUDGE
 from streams.agents.annotator import Annotator
 from streams.agents.pipeline import FINAL_TOPICS, stages_from
 from streams.rollout.loaded_judge import STAGE, with_judge
-from streams.rollout.opening import load_release
+from streams.rollout.loading import load_release
 from streams.settings import Settings
 from streams.stage import Stage
 

@@ -23,7 +23,7 @@ from streams.dead_letters.headers import Fault, dead_letter, describe_error
 from streams.items import Item, decoded, finished
 from streams.order import tombstone_headers
 from streams.provenance import Maker
-from streams.reading import Read
+from streams.reading_form import Read
 from streams.records import Headers, Inbound, Report
 from streams.topics import Topic
 

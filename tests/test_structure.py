@@ -30,6 +30,12 @@ def test_no_folder_holds_more_than_twenty_modules() -> None:
     assert {str(folder.relative_to(ROOT)): n for folder, n in found.items() if n > MOST_FILES} == {}
 
 
+def test_no_file_has_a_name_that_says_nothing_of_its_content() -> None:
+    nothing = {"judging", "kept", "opening", "openings", "reading", "redecoded", "renamed"}
+    paths = [path for folder in SOURCES if folder != "tests" for path in (ROOT / folder).rglob("*.py")]
+    assert [str(path.relative_to(ROOT)) for path in paths if path.stem in nothing] == []
+
+
 def functions_in(node: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     """All functions and methods; expressions hold none."""
     for child in ast.iter_child_nodes(node):

@@ -34,7 +34,7 @@ from models.ner.heads import EventHead, Head
 from models.ner.mention_rules import Cover, in_handle, outside_drugs, sound_runs, within_sentences
 from models.ner.named_events import NAMES, candidates, read_names
 from models.ner.outcomes import named_outcomes
-from models.ner.reading import Sentence, behind, read_together, stated_before
+from models.ner.sentences import Sentence, behind, read_together, stated_before
 from models.ner.status_decisions import Case, decided, in_text
 from models.ner.status_head import StatusHead
 from models.ner.tagging import NEVER, Reading, TagChooser, Tagged, spread, words_of

@@ -12,7 +12,7 @@ from torch import Tensor
 from models.encoder.word_pieces import WordPieces
 from models.ner.decoding import OUTSIDE, Decoded, Decoding, Doubles, Floats, Numbers, best_alone, viterbi
 from models.ner.mention_rules import barred_words
-from models.ner.reading import Sentence
+from models.ner.sentences import Sentence
 from models.types import CODED_LABELS, DRUG
 
 #: The log-odds of an event are limited to this, in both directions.

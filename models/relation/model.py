@@ -27,7 +27,7 @@ from models.encoder.model import Encoder
 from models.ner.decoding import spans_of, tags_of
 from models.ner.mention_rules import end_of
 from models.relation.pairs import LABELS, SentenceMention, pairs_of
-from models.relation.reading import Sentence, apart, end_of_number, is_event, split
+from models.relation.sentences import Sentence, apart, end_of_number, is_event, split
 from models.relation.spaces import EmbeddingSpaces, EncodedSentence
 from models.relation.supplement import DecidedPairs
 from models.relation.support_set import Floats, NamedPair, Numbers, SupportSet, decode_tags, votes

@@ -14,7 +14,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from models.files.reading import OpenFile
+from models.files.text_file import OpenFile
 from streams import topics
 from streams.broker.consumer import kafka_producer, running_client
 from streams.cli.feed import Tally, admit, counting_arrivals

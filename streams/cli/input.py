@@ -14,7 +14,7 @@ from streams.cli.files import check_writable
 
 if TYPE_CHECKING:
     from models.files.columns import Columns
-    from models.files.reading import OpenFile
+    from models.files.text_file import OpenFile
     from streams.dates import Doubt
     from streams.input_rows import RowReader
 
@@ -64,8 +64,8 @@ class HowToRead:
 
     def open(self, source: Path | BinaryIO) -> OpenFile:
         """Opens a file; raises UnreadableFile, and typer.BadParameter for a column that it lacks."""
-        from models.files.reading import open_file
         from models.files.row import UnknownColumn
+        from models.files.text_file import open_file
 
         try:
             return open_file(source, self.columns, self.encoding)

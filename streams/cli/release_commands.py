@@ -265,7 +265,7 @@ def export_model(
     sentence-transformers or onnx. The card says what a stage has beside the network.
     """
     from models.export.folders import FORMS, export
-    from streams.rollout.opening import open_named
+    from streams.rollout.loading import open_named
 
     tasks = (*RELEASED, *(task for task in FORMS if task not in RELEASED))
     with open_named(release if release in tasks else version_or_path(release), tasks, read_settings()) as own:

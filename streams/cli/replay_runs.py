@@ -28,7 +28,7 @@ from streams.replay.gold import Gold
 from streams.replay.run import run_chain
 from streams.rollout.announcements import read_announcements
 from streams.rollout.loaded_judge import STAGE, judge_at_start
-from streams.rollout.opening import load_release
+from streams.rollout.loading import load_release
 from streams.settings import Settings
 from streams.topics import Topic
 

@@ -24,7 +24,7 @@ from streams import topics
 from streams.records import Announcement
 from streams.rollout import announcements
 from streams.rollout.announcements import Announcements
-from streams.rollout.opening import load_opened, load_release, open_directory
+from streams.rollout.loading import load_opened, load_release, open_directory
 from streams.rollout.trust import Trust
 from streams.settings import Settings
 

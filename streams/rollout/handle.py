@@ -9,7 +9,7 @@ from typing import Any
 from models.loading import Loaded
 from streams import metrics
 from streams.rollout.announcements import Refusal
-from streams.rollout.opening import load_release
+from streams.rollout.loading import load_release
 from streams.settings import Settings
 
 

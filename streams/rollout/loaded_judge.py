@@ -15,7 +15,7 @@ from streams import metrics
 from streams.records import Announcement
 from streams.rollout.announcements import Refusal, is_passing
 from streams.rollout.handle import Handle
-from streams.rollout.opening import load_release
+from streams.rollout.loading import load_release
 from streams.rollout.reload import load_at_start
 from streams.settings import Settings
 

@@ -23,7 +23,7 @@ from streams.records import Announcement
 from streams.rollout import announcements
 from streams.rollout.announcements import Refusal, is_passing
 from streams.rollout.handle import Handle, load_task
-from streams.rollout.opening import kept_folder, kept_versions, load_release
+from streams.rollout.loading import kept_folder, kept_versions, load_release
 from streams.rollout.trust import Trust
 from streams.settings import Settings
 from streams.stage import Stage

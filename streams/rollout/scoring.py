@@ -12,7 +12,7 @@ from models.types import TASKS
 from streams.agents.annotator import Annotator
 from streams.records import CodedReport, Report
 from streams.rollout.announcing import PARTNER, GateError
-from streams.rollout.opening import load_release
+from streams.rollout.loading import load_release
 from streams.settings import Settings
 from training.evaluation import evaluate as evaluation
 from training.evaluation.evaluate import POSTS, Evaluation, EvaluationError, PostModels

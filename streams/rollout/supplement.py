@@ -24,9 +24,9 @@ from streams.reviews.decided_pairs import DecidedPair, decided_pairs
 from streams.reviews.log import ReviewLog
 from streams.rollout import announcing
 from streams.rollout.announcements import read_announcements
-from streams.rollout.opening import load_opened, load_release, open_verified
+from streams.rollout.loading import load_opened, load_release, open_verified
 from streams.settings import Settings
-from streams.store.opening import open_database
+from streams.store.open_database import open_database
 
 TASK: Literal["relation"] = "relation"
 #: The least cosine to a decided pair with which it decides: see docs/results/review.md.

@@ -31,7 +31,7 @@ from streams.stopping import before_stop
 from streams.store.changes import Batch, Offsets, fold, next_offsets, read_all
 from streams.store.database import Database, DatabaseAway, DatabaseBusy, DatabaseError
 from streams.store.decisions import apply_decisions, read_decisions
-from streams.store.opening import open_database
+from streams.store.open_database import open_database
 from streams.store.repeats import join_repeats
 from streams.store.same_topics import others_of, refusal, start_of
 from streams.topics import (

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from streams.settings import Settings
 from streams.store.database import Database
-from streams.store.opening import open_database
+from streams.store.open_database import open_database
 
 T = TypeVar("T")
 Rows = list[dict[str, Any]]

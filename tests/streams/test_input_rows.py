@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from models.files.reading import open_file
 from models.files.row import Row
+from models.files.text_file import open_file
 from streams.cli.demo.run import samples
 from streams.input_reports import read_report
 from streams.input_rows import Refusal, RowReader

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from models.ner.reading import stated_before
+from models.ner.sentences import stated_before
 from models.types import DRUG, INDICATION, Stated
 from training.common.corpora import CorpusError
 from training.teaching.batches import FOLDER, ID

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from models.files.reading import OpenFile
+from models.files.text_file import OpenFile
 from models.memory import peak_bytes
 from streams.agents.pipeline import STAGES
 from streams.broker.embedded import EmbeddedBroker

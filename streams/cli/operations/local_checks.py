@@ -17,7 +17,7 @@ from models.releases.signature import read_public_key
 from models.releases.store import bundled_version
 from models.types import JUDGE, RELEASED, TASKS
 from streams.records import Announcement
-from streams.rollout.opening import load_release, open_verified
+from streams.rollout.loading import load_release, open_verified
 from streams.settings import EMBEDDED, Settings
 
 Grade = Literal["ok", "warn", "fail"]

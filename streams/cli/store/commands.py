@@ -50,7 +50,7 @@ def store(
 
 async def _follow(settings: Settings, *, until_end: bool, accept_topics: bool) -> dict[str, int]:
     from streams.store.follow import Follower
-    from streams.store.opening import open_database
+    from streams.store.open_database import open_database
 
     freeze()
     stop = asyncio.Event()
@@ -114,7 +114,7 @@ def export(
 @contextmanager
 def reading(settings: Settings) -> Iterator[Database]:
     """The database, read only, while the block runs."""
-    from streams.store.opening import open_database
+    from streams.store.open_database import open_database
 
     database = open_database(settings)
     try:

@@ -12,7 +12,7 @@ import pytest
 
 from streams.broker.embedded import EmbeddedBroker
 from streams.settings import Settings
-from streams.store.opening import open_database
+from streams.store.open_database import open_database
 from tests.integration import processes
 from tests.integration.long_tests import long_test
 from tests.integration.store.review_kills import review_and_kill

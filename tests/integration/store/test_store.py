@@ -19,7 +19,7 @@ from streams.records import Inbound
 from streams.settings import Settings
 from streams.store import follow
 from streams.store.database import DatabaseError
-from streams.store.opening import open_database
+from streams.store.open_database import open_database
 from streams.topics import EVENTS
 from tests.integration import processes
 from tests.integration.kafka_server import LocalKafka

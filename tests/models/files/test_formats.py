@@ -17,7 +17,7 @@ import openpyxl
 import pytest
 from backports import zstd
 
-from models.files.reading import open_file
+from models.files.text_file import open_file
 from streams.cli.demo.run import samples
 
 ROWS: list[dict[str, Any]] = [

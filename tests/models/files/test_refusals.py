@@ -18,8 +18,8 @@ from backports import zstd
 
 from models.files.columns import Columns
 from models.files.json_values import MAX_WHOLE
-from models.files.reading import open_file
 from models.files.row import MAX_LINE, Row, UnknownColumn, UnreadableFile
+from models.files.text_file import open_file
 
 
 def rows_of(data: bytes, columns: Columns | None = None, encoding: str | None = None) -> list[Row]:

@@ -17,7 +17,7 @@ from models.ner.decoding import Decoding
 from models.ner.heads import Head
 from models.ner.judge import LONGEST, JudgeModel, is_read
 from models.ner.model import NerModel
-from models.ner.reading import behind, stated_before
+from models.ner.sentences import behind, stated_before
 from models.releases.manifest import Release, ReleaseError
 from models.releases.store import open_release
 from models.types import ADE, DRUG, INDICATION, LABELS, WITHDRAWAL, Case, Mention, Stated

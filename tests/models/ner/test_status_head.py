@@ -12,7 +12,7 @@ from models.encoder.model import Encoder
 from models.ner.decoding import Decoding, tags_of
 from models.ner.heads import EventHead, Head
 from models.ner.model import NerModel
-from models.ner.reading import read_together
+from models.ner.sentences import read_together
 from models.ner.status_decisions import decided
 from models.ner.status_head import N_RULES, Pieces, Places, StatusHead
 from models.types import (

@@ -12,7 +12,7 @@ import pytest
 from models.loading import Loaded
 from streams.agents.pipeline import STAGES
 from streams.records import Report
-from streams.rollout.opening import load_release
+from streams.rollout.loading import load_release
 from streams.settings import Settings
 from streams.stage import Stage
 from tests.models.hostile_texts import UNITS, repeated

@@ -22,7 +22,7 @@ from models.ner.decoding import tags_of
 from models.relation import pairs as relation_pairs
 from models.relation.model import RelationModel
 from models.relation.pairs import LABELS
-from models.relation.reading import is_event
+from models.relation.sentences import is_event
 from models.relation.spaces import EmbeddingSpaces
 from models.relation.support_set import NamedPair, SupportSet
 from models.relation.voting import Voting

@@ -31,7 +31,7 @@ from streams.settings import Settings
 from streams.signals.publishing import publish
 from streams.sources.delivery import Delivery
 from streams.store.follow import Follower
-from streams.store.opening import open_database
+from streams.store.open_database import open_database
 from streams.topics import TopicsError
 from tests.integration import processes
 from tests.streams.polling import pause_fetches, until

@@ -18,7 +18,7 @@ from streams.__main__ import app
 from streams.broker.embedded import EmbeddedBroker
 from streams.cli import groups, terminal
 from streams.cli.terminal import read_settings
-from streams.store.opening import open_database
+from streams.store.open_database import open_database
 from tests.streams.cli.command_line import CommandLine
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import orjson
 
-from models.files.reading import open_file
 from models.files.row import MAX_LINE
+from models.files.text_file import open_file
 from streams.broker.embedded import EmbeddedBroker
 from streams.cli.ingest import RateLimit
 from streams.cli.refusals import counted

@@ -22,7 +22,7 @@ from streams.reviews.completeness import PENALTIES, completeness
 from streams.settings import Settings
 from streams.store.database import Database
 from streams.store.follow import Follower
-from streams.store.opening import open_database
+from streams.store.open_database import open_database
 from tests.streams.store.messages import FOUND, event, message, report
 
 AUTHOR = "a" * 64

@@ -15,7 +15,7 @@ from streams.reviews.decided_pairs import decided_pairs
 from streams.reviews.log import Place, place_of
 from streams.settings import Settings
 from streams.store.database import Database
-from streams.store.opening import open_database
+from streams.store.open_database import open_database
 from tests.streams.rollout.reviewing import WARFARIN, coded, decision
 from tests.streams.web.conftest import fill
 

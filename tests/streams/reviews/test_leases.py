@@ -21,7 +21,7 @@ from streams.reviews.log import Place, ReviewLog
 from streams.reviews.tail import Tail
 from streams.settings import Settings
 from streams.store.follow import Follower
-from streams.store.opening import open_database
+from streams.store.open_database import open_database
 from streams.topics import LEASES, TopicsError, create
 from tests.streams.store.messages import FOUND
 

@@ -19,7 +19,7 @@ from streams.agents.pipeline import stage_named
 from streams.codec import encode
 from streams.records import Announcement, Inbound
 from streams.rollout.handle import Handle
-from streams.rollout.opening import load_release
+from streams.rollout.loading import load_release
 from streams.rollout.reload import Reloader
 from streams.settings import Settings
 

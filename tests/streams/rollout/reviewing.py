@@ -13,7 +13,7 @@ from streams.records import CodedReport, Review
 from streams.reviews.log import ReviewLog
 from streams.settings import Settings
 from streams.store.changes import fold, read_all
-from streams.store.opening import open_database
+from streams.store.open_database import open_database
 from tests.streams.store.messages import FOUND, deletion, event, report
 from tests.streams.web.conftest import fill
 

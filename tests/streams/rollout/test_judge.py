@@ -27,7 +27,7 @@ from streams.rollout import loaded_judge as judge_module
 from streams.rollout.announcing import GateError, _gate, list_releases
 from streams.rollout.handle import Handle
 from streams.rollout.loaded_judge import NO_JUDGE, judge_at_start
-from streams.rollout.opening import open_directory
+from streams.rollout.loading import open_directory
 from streams.rollout.reload import Reloader
 from streams.settings import Settings
 from streams.stage import run_stage

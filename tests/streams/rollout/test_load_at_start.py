@@ -17,7 +17,7 @@ import pytest
 from models.releases.manifest import ReleaseError
 from models.releases.store import bundled, open_release
 from streams import metrics
-from streams.rollout import opening
+from streams.rollout import loading
 from streams.rollout.reload import load_at_start
 from streams.settings import Settings
 from tests.streams.conftest import Keys
@@ -193,8 +193,8 @@ def test_the_release_that_was_loaded_is_kept_after_a_clock_was_set_back(store: S
     one, two, three = (open_release(store.root / "summarization" / version) for version in store.sound)
     tomorrow = time.time() + 86_400
     for release in (one, two):
-        opening.keep_copy(release, settings)
-        os.utime(opening.kept_folder("summarization", settings) / release.version, (tomorrow, tomorrow))
+        loading.keep_copy(release, settings)
+        os.utime(loading.kept_folder("summarization", settings) / release.version, (tomorrow, tomorrow))
         tomorrow += 1
-    opening.keep_copy(three, settings)
-    assert opening.kept_versions("summarization", settings) == [two.version, three.version]
+    loading.keep_copy(three, settings)
+    assert loading.kept_versions("summarization", settings) == [two.version, three.version]

@@ -18,8 +18,8 @@ from models import loading
 from models.releases.manifest import MANIFEST, Release, ReleaseError
 from models.releases.private import PREFIX
 from models.releases.store import bundled
-from streams.rollout import opening
-from streams.rollout.opening import load_release
+from streams.rollout import loading as rollout_loading
+from streams.rollout.loading import load_release
 from streams.settings import Settings
 
 FORGED = b"llt\tpt\tsoc\n" + b"".join(f"Forged {i}\tForged\tSystem\n".encode() for i in range(6))
@@ -112,7 +112,7 @@ def test_the_copy_is_private_and_is_removed(
         modes.extend(stat.S_IMODE(p.stat().st_mode) for p in (release.path, release.path.parent))
         return loading.load(release, **options)
 
-    monkeypatch.setattr(opening, "load", load)
+    monkeypatch.setattr(rollout_loading, "load", load)
     load_release("normalization", name, settings)
     assert modes == [0o700, 0o700]
     assert list(temporary.glob(f"{PREFIX}*")) == []

@@ -16,7 +16,7 @@ from models.releases.remote import deliver
 from models.releases.store import bundled, open_release
 from streams.rollout import reload
 from streams.rollout.handle import Handle
-from streams.rollout.opening import load_release
+from streams.rollout.loading import load_release
 from streams.rollout.reload import load_at_start
 from streams.settings import Settings
 from tests.streams.polling import until

@@ -21,7 +21,7 @@ from models.releases.manifest import Manifest, ReleaseError
 from models.releases.store import build, bundled, describe, open_release
 from streams.broker.embedded import EmbeddedBroker
 from streams.rollout import announcements
-from streams.rollout.opening import load_opened, load_release, open_directory
+from streams.rollout.loading import load_opened, load_release, open_directory
 from streams.rollout.reload import load_at_start
 from streams.rollout.supplement import Supplements
 from streams.settings import Settings

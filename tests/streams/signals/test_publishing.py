@@ -18,7 +18,7 @@ from streams.signals.publishing import publish, published_keys
 from streams.signals.surveillance import Options, Surveillance
 from streams.store.database import Database
 from streams.store.follow import Follower
-from streams.store.opening import open_database
+from streams.store.open_database import open_database
 from streams.topics import SIGNALS
 from tests.streams.signals.conftest import Fill
 from tests.streams.store.messages import NOON, deletion, event, report

@@ -11,7 +11,7 @@ import pytest
 
 from streams.settings import Settings
 from streams.store.database import Database
-from streams.store.opening import open_database
+from streams.store.open_database import open_database
 from streams.store.tables import TABLES
 from tests.postgres_server import PostgresUnavailable, postgres
 

@@ -20,7 +20,7 @@ from streams.store.clickhouse import lease
 from streams.store.clickhouse.database import ClickHouseDatabase
 from streams.store.database import DatabaseError
 from streams.store.follow import Follower
-from streams.store.opening import open_database
+from streams.store.open_database import open_database
 from tests.streams.store.conftest import Open
 from tests.streams.store.messages import NOON, deletion, event, message, report
 from tests.streams.store.test_contract import apply, contents, rows

@@ -24,7 +24,7 @@ from streams.store.changes import Offsets
 from streams.store.database import DatabaseAway
 from streams.store.duckdb_file import DuckDatabase
 from streams.store.follow import Follower
-from streams.store.opening import open_database
+from streams.store.open_database import open_database
 from streams.store.postgres import WRITER
 from streams.topics import TopicsError
 from tests.streams.polling import until

@@ -22,7 +22,7 @@ from streams.signals.population import STRATUM, WEEK, Population, count, strata
 from streams.store.database import Database, DatabaseError
 from streams.store.export import export
 from streams.store.follow import Follower
-from streams.store.opening import open_database
+from streams.store.open_database import open_database
 from streams.store.tables import REPORTS
 from streams.web import figures, reports, same, search
 from streams.web.queue import ORDERS, alike, present, reviewed_since, waiting

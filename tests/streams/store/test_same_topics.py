@@ -21,7 +21,7 @@ from streams.store import follow
 from streams.store.changes import Batch
 from streams.store.database import DatabaseAway
 from streams.store.follow import Follower
-from streams.store.opening import open_database
+from streams.store.open_database import open_database
 from streams.topics import TopicsError, partition_counts
 from tests.streams.cli.command_line import CommandLine
 from tests.streams.polling import until

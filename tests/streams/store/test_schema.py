@@ -17,7 +17,7 @@ from streams.settings import Settings
 from streams.store.clickhouse.tables import MIGRATIONS, STORED_REPORTS, STORED_SUMMARIES
 from streams.store.database import DatabaseError
 from streams.store.follow import Follower
-from streams.store.opening import open_database
+from streams.store.open_database import open_database
 from streams.store.schema import VERSION
 from streams.store.tables import REPORTS, SUMMARIES, TABLES
 from tests.streams.store.conftest import Open

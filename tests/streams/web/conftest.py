@@ -20,7 +20,7 @@ from streams.order import revision_of
 from streams.records import CodedReport
 from streams.settings import Settings
 from streams.store.changes import Read, fold
-from streams.store.opening import open_database
+from streams.store.open_database import open_database
 from streams.store.repeats import join_repeats
 from streams.store.tables import REPORTS
 from streams.web.app import application

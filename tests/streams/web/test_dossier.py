@@ -13,7 +13,7 @@ from streams.records import SignalStatus
 from streams.signals.particulars import particulars
 from streams.signals.surveillance import Options, Surveillance
 from streams.store.follow import Follower
-from streams.store.opening import open_database
+from streams.store.open_database import open_database
 from tests.streams.store.messages import event, message, report
 from tests.streams.store.test_signal_decisions import on_signal, written
 from tests.streams.web.conftest import HOSTILE, Page

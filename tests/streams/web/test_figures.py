@@ -13,7 +13,7 @@ import pytest
 from streams.records import CodedReport
 from streams.settings import Settings
 from streams.store.database import Database
-from streams.store.opening import open_database
+from streams.store.open_database import open_database
 from streams.web.figures import DAYS, HEIGHT, WIDTH, Day, by_day, charts, heat, releases, terms
 from tests.streams.store.messages import event, report
 from tests.streams.web.conftest import Page, fill

@@ -14,7 +14,7 @@ import pytest
 from streams.settings import Settings
 from streams.store.database import Database
 from streams.store.duckdb_file import DuckDatabase
-from streams.store.opening import open_database
+from streams.store.open_database import open_database
 from streams.web.queue import FETCHED
 from streams.web.store_queries import StoreQueries, rows
 from tests.streams.web.conftest import Page, fill, reports

@@ -20,7 +20,7 @@ from streams.reviews.examples import gold_lines
 from streams.reviews.log import ReviewLog
 from streams.settings import Settings
 from streams.store.follow import Follower
-from streams.store.opening import open_database
+from streams.store.open_database import open_database
 from tests.streams.store.messages import event, message, report
 from tests.streams.web.conftest import Client, Page
 

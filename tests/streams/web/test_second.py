@@ -17,7 +17,7 @@ import pytest
 from streams.records import FIRST, RESOLUTION, SECOND, Review
 from streams.reviews.log import ReviewLog
 from streams.store.follow import Follower
-from streams.store.opening import open_database
+from streams.store.open_database import open_database
 from streams.web.offers import TRIES
 from streams.web.queue import READINGS
 from tests.streams.store.messages import FOUND as AS_FOUND

@@ -15,7 +15,7 @@ from streams.records import SignalDecision
 from streams.reviews.log import ReviewLog
 from streams.settings import Settings
 from streams.store.decisions import signal_decisions
-from streams.store.opening import open_database
+from streams.store.open_database import open_database
 from tests.streams.store.messages import event, report
 from tests.streams.web.conftest import Client, Page, fill
 from tests.streams.web.test_review import follow, sent

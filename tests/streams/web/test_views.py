@@ -23,7 +23,7 @@ from streams.order import Revision
 from streams.records import CodedReport, WatchState
 from streams.settings import Settings
 from streams.store.changes import Batch
-from streams.store.opening import open_database
+from streams.store.open_database import open_database
 from streams.store.rows import Rows
 from streams.web import live
 from streams.web.app import STATIC, application, start

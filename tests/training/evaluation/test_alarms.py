@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from models.encoder.word_pieces import WordPieces
-from models.ner.reading import read_together
+from models.ner.sentences import read_together
 from models.ner.tagging import Reading, Tagged
 from models.types import ADE, DRUG, Mention
 from training.evaluation.alarms import Post, alarm_curve, alarms, event_scores

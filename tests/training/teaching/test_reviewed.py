@@ -17,7 +17,7 @@ from streams.records import Inbound, Review, ReviewedEvent
 from streams.reviews.examples import example_lines
 from streams.settings import Settings as StreamSettings
 from streams.store.follow import Follower
-from streams.store.opening import open_database
+from streams.store.open_database import open_database
 from tests.models import tiny
 from tests.streams.store.messages import NOON, event, message, report
 from tests.training.normalization.small_terms import write_corpus

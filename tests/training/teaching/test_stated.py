@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from models.ner.reading import stated_before
+from models.ner.sentences import stated_before
 from models.types import ADE, DRUG, INDICATION, Stated
 from training.common.corpora import CorpusError
 from training.teaching.batches import MARKED

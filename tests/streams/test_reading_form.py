@@ -24,7 +24,7 @@ from models.types import (
 from streams.agents.pipeline import stage_named
 from streams.codec import decode, encode
 from streams.input_reports import report_of
-from streams.reading import Read
+from streams.reading_form import Read
 from streams.records import CodedReport, ExpandedReport, Report, TaggedReport
 from streams.records.reports import MAX_FOLDED
 from tests.fakes import loaded

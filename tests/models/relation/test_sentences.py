@@ -11,7 +11,7 @@ from models.encoder.model import Encoder
 from models.ner.decoding import tags_of
 from models.relation.model import RelationModel
 from models.relation.pairs import LABELS, SentenceMention
-from models.relation.reading import apart, naming, split
+from models.relation.sentences import apart, naming, split
 from models.relation.spaces import EmbeddingSpaces
 from models.relation.support_set import NamedPair, SupportSet
 from models.relation.voting import Voting
