@@ -64,7 +64,7 @@ def read_parts(data: Path, settings: Settings) -> tuple[list[Row], list[Row]]:
             rows += casi_parts(folder)[0]
         else:
             rows += read_sdu(folder / f"{corpus}_train.json", folder / f"{corpus}_dictionary.json")
-    sampled = sample_rows(ambiguous(rows), settings.rows, settings.seed)
+    sampled = sample_rows(ambiguous(rows), settings.rows_per_form, settings.seed)
     training, held_out = split_casi(sampled, settings.seed, HELD_OUT)
     return training, sample_rows(held_out, 0, settings.seed, settings.limit)
 

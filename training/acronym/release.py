@@ -82,7 +82,7 @@ def make(settings: Settings, place: Place) -> Release:
             known = SenseFrequencies(words, counts_of(settings, place.data, dictionary))
             known.write(folder / frequencies.TABLE, folder / frequencies.COUNTS)
             # Nothing of the machine or of the networks: equal tables are the same release.
-            configuration["weights"] = Weights(settings.prior, settings.cues)._asdict()
+            configuration["weights"] = Weights(settings.frequency, settings.cues)._asdict()
         sentences = [marked.text for _, marked in marked_texts("clinical", "train")]
         configuration |= {"short_forms": len(dictionary), "casi_rows": {"held_out": HELD_OUT, "seed": SEED}}
         return build_release(

@@ -19,7 +19,7 @@ class Settings:
 
     corpora: str = "written,ade,casi"
     objective: Objective = "tables"
-    prior: Annotated[float, Field(ge=0)] = 1.0
+    frequency: Annotated[float, Field(ge=0)] = 1.0
     cues: Annotated[float, Field(ge=0)] = 3.0
     base: str = "mini"
     pooling: Pooling = "text"
@@ -29,7 +29,7 @@ class Settings:
     rank: Annotated[int, Field(ge=0)] = 0
     lr: float = 5e-4
     epochs: Annotated[int, Field(ge=1)] = 10
-    rows: Annotated[int, Field(ge=0)] = 0
+    rows_per_form: Annotated[int, Field(ge=0)] = 0
     pieces: Annotated[int, Field(ge=64)] = 256
     limit: Annotated[int, Field(ge=0)] = 0
     seed: int = 0

@@ -45,7 +45,7 @@ class AcronymTrainee(Trainee):
     ) -> None:
         torch.manual_seed(settings.seed)
         self.settings, self.device, self.epochs = settings, torch.device(device), settings.epochs
-        sampled = sample_rows(training, settings.rows, settings.seed, settings.limit)
+        sampled = sample_rows(training, settings.rows_per_form, settings.seed, settings.limit)
         self.rows = [right_first(r) for r in sampled]
         self.validation = [right_first(r) for r in validation]
         self.network = trained_network(settings)

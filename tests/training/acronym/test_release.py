@@ -45,7 +45,7 @@ def test_a_release_of_tables_answers_and_is_scored(folder: Path, tmp_path: Path)
     assert {s.name for s in manifest.scores} == scores
     assert [source.name.split(" ")[0] for source in manifest.training_data] == ["CASI", "ADE", "teaching"]
     assert not any("NC" in source.licence for source in manifest.training_data)
-    assert manifest.configuration["weights"] == Weights(Settings().prior, Settings().cues)._asdict()
+    assert manifest.configuration["weights"] == Weights(Settings().frequency, Settings().cues)._asdict()
     # UNSURED SENSE is a class of CASI and never offered as a long form.
     assert model.dictionary["PD"] == (*DICTIONARY["PD"], "panda dance", "posterior descending")
     # Long forms of CASI that this dictionary lacks.
