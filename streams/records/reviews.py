@@ -89,6 +89,7 @@ class SignalDecision:
     term: str
     """Preferred term."""
     reviewer: str
+    """Empty where new reports opened an ended signal again, for the `reason`."""
     decided_at: Time
     before: SignalStatus
     after: SignalStatus

@@ -39,6 +39,11 @@ class Standing:
         return self.status.state if self.decisions else None
 
     @property
+    def is_by_rule(self) -> bool:
+        """Whether the last decision is that an ended signal is new again."""
+        return bool(self.decisions) and not self.decisions[-1].reviewer
+
+    @property
     def version(self) -> int:
         """Of what a form shows: the place in the chain of the last decision."""
         return self.decisions[-1].sequence if self.decisions else -1
@@ -63,6 +68,8 @@ def standings(decisions: Iterable[SignalDecision], signals: Iterable[Signal]) ->
 
 def _standing(decisions: Sequence[SignalDecision], now: WindowStatistics | None) -> Standing:
     last = decisions[-1]
+    if not last.reviewer:
+        return Standing(last.after, last.reason, tuple(decisions))
     why = "; ".join(_news(last, now)) if now is not None and last.after.state in ENDED else ""
     status = replace(last.after, state="new") if why else last.after
     return Standing(status, why, tuple(decisions))

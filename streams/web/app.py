@@ -90,6 +90,8 @@ async def _background_tasks(app: web.Application) -> AsyncIterator[None]:
     tasks = [asyncio.create_task(site.signals.start())]
     if site.live is not None:
         tasks.append(asyncio.create_task(site.live.run()))
+    if site.log is not None:
+        tasks.append(asyncio.create_task(signal_pages.keep_reopened(site, site.log)))
     yield
     for task in tasks:
         task.cancel()

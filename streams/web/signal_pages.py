@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -11,20 +12,26 @@ from typing import Any
 from urllib.parse import urlencode
 
 from aiohttp import web
+from aiokafka.errors import KafkaError
 
 from streams.records import SignalDecision, SignalStatus
+from streams.reviews.chain import BrokenChain
 from streams.reviews.log import ReviewLog
 from streams.signals.facts import FLAGS, PARTS_TEXT
 from streams.signals.population import WINDOWS, Pair
 from streams.signals.states import ENDED, RULE, STATES, UNDECIDED, Standing, standings
 from streams.signals.surveillance import CAVEAT
+from streams.store.database import DatabaseError
 from streams.store.decisions import signal_decisions
+from streams.topics import TopicsError
 from streams.web import dossier, reports
 from streams.web.access import clean_name, form_of, user_of
 from streams.web.corrections import FieldError
 from streams.web.review import REASON_LENGTH
 from streams.web.signal_table import SHOWN, SORTS, SignalFilter, limits_line, select, sparkline
 from streams.web.site import SITE, Site, message, page
+
+logger = logging.getLogger(__name__)
 
 
 async def signals(request: web.Request) -> web.Response:
@@ -90,6 +97,33 @@ async def decide(request: web.Request) -> web.Response:
     if await log.append(made, is_due) is None:
         return _conflict(request, pair)
     return web.Response(status=303, headers={"Location": _address(pair)})
+
+
+async def keep_reopened(site: Site, log: ReviewLog) -> None:
+    """Writes after each computation which ended signals are new again, else they would be ended as before
+    when the numbers fall. What cannot be written now is written after a later one.
+    """
+    while True:
+        await site.signals.renewed.wait()
+        site.signals.renewed.clear()
+        try:
+            await _write_reopened(site, log)
+        except (BrokenChain, DatabaseError, KafkaError, TopicsError) as error:
+            logger.warning("signals that are new again are not written: %s", type(error).__name__)
+
+
+async def _write_reopened(site: Site, log: ReviewLog) -> None:
+    await log.refresh()
+    computed_at = (await site.signals.outcome()).computed_at
+    for pair, standing in (await _standings(site)).items():
+        last, now = standing.decisions[-1], datetime.now(UTC)
+        # Numbers from before the decision say nothing of what has come since.
+        if standing.reopened and not standing.is_by_rule and last.decided_at < computed_at:
+            made = SignalDecision(
+                sequence=0, drug=pair[0], term=pair[1], reviewer="", decided_at=now, before=last.after,
+                after=standing.status, reason=standing.reopened, **await _numbers(site, pair),
+            )  # fmt: skip
+            await log.append(made, partial(_is_last, log, pair, standing.version))
 
 
 def _is_last(log: ReviewLog, pair: Pair, version: int) -> bool:

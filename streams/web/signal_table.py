@@ -101,6 +101,8 @@ class Signals:
         """Preferred terms of which events are serious."""
         self.facts: dict[Pair, Facts] = {}
         self.lists = Lists({}, {})
+        self.renewed = asyncio.Event()
+        """Set after each computation from unique reports."""
 
     async def outcome(self, *, all_reports: bool = False) -> Outcome:
         """The last outcome; only the first computation is waited for, later ones run in the background."""
@@ -133,6 +135,8 @@ class Signals:
         kept = self._kept[all_reports]
         kept.outcome = await self._queries.run(lambda database: self._compute(database, options))
         kept.computed_at = time.monotonic()
+        if not all_reports:
+            self.renewed.set()
 
     def _compute(self, database: Database, options: Options) -> Outcome:
         found = rows(database, "SELECT DISTINCT pt, soc, serious FROM pairs")

@@ -14,9 +14,11 @@ import pytest
 from streams.records import SignalDecision
 from streams.reviews.log import ReviewLog
 from streams.settings import Settings
+from streams.signals.states import standings
 from streams.store.decisions import signal_decisions
 from streams.store.open_database import open_database
 from tests.streams.store.messages import event, report
+from tests.streams.store.test_signal_decisions import on_signal
 from tests.streams.web.conftest import Client, Page, fill
 from tests.streams.web.test_review import follow, sent
 
@@ -104,16 +106,19 @@ def rows(html: str) -> list[str]:
 
 
 @pytest.mark.parametrize(("more", "expected"), [(2, "closed"), (3, "new")])
-async def test_a_closed_signal_is_new_again_with_more_reports(
-    brokered: Page, more: int, expected: str
+async def test_a_closed_signal_is_new_again_with_more_reports_and_the_chain_says_so_once(
+    brokered: Page, tmp_path: Path, more: int, expected: str
 ) -> None:
     async with brokered.served() as browser:
         client = browser()
         assert await sent(client, "/review/signal", await form(client) | CLOSED) == 303
     await follow(brokered.settings)
     fill(Path(brokered.settings.database), [report(f"m{i}", 70 + i, event()) for i in range(more)])
-    async with brokered.served() as browser:
+    async with brokered.served() as browser, brokered.served(state=tmp_path / "other") as of_another:
         client = browser()
+        if expected == "new":
+            for one in (client, of_another()):
+                await written(one, brokered.settings)
         html = await shown(client, "/pair", **PAIR)
         assert f"State: {expected}, bob" in html
         assert (f"was closed and is new again: {more} more reports" in html) is (expected == "new")
@@ -122,7 +127,29 @@ async def test_a_closed_signal_is_new_again_with_more_reports(
             again = await form(client) | CLOSED
             assert await sent(client, "/review/signal", again) == 303
             assert "State: closed" in await shown(client, "/pair", **PAIR)
-    assert [one.before.state for one in await decided(brokered.settings)][1:] == ["new"] * (expected == "new")
+    made = await decided(brokered.settings)
+    found = [(one.reviewer, one.before.state, one.after.state, one.reason, one.reports) for one in made[1:]]
+    opened, closed = ("", "closed", "new", "3 more reports", 8), ("local", "new", "closed", "listed", 8)
+    assert found == ([opened, closed] if expected == "new" else [])
+
+
+async def written(client: Client, settings: Settings) -> None:
+    """Waits until the page has the signal and the chain that it is new again."""
+    await shown(client, "/signals")
+    for _ in range(600):
+        if len(await decided(settings)) > 1:
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError("nothing is written")
+
+
+def test_what_was_opened_again_stays_open_when_the_numbers_fall_until_somebody_decides() -> None:
+    closed = on_signal(0, "closed", reports=5)
+    opened = on_signal(1, "new", reviewer="", reason="3 more reports", reports=8)
+    (standing,) = standings([closed, opened], []).values()
+    assert (standing.state, standing.reopened) == ("new", "3 more reports")
+    (standing,) = standings([closed, opened, on_signal(2, "refuted")], []).values()
+    assert (standing.state, standing.reopened) == ("refuted", "")
 
 
 async def test_who_may_read_only_cannot_decide(brokered: Page) -> None:
