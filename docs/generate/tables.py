@@ -1,9 +1,10 @@
-"""What is made from other files: the tables of the documentation, between their markers, and the
+"""What is made from other files: tables of the documentation and of the page, between their markers, and the
 alerts as an object of Kubernetes.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -216,6 +217,28 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return [lines[0], "|---" * len(head) + "|", *lines[1:]]
 
 
+def worth_table() -> list[str]:
+    """One row of HTML for each criterion: what it finds in simulated streams, and what misleads it."""
+    path = ROOT / "benchmarks/results/signals/signal_worth.json"
+    found = json.loads(path.read_bytes())["rows"]
+    lines = []
+    for name in dict.fromkeys(row.partition(",")[0] for row in found):
+        (repeats, merged), (copies, known) = (
+            [found[f"{name}, {scenario}, {counted}"] for counted in ("every report", "merged")]
+            for scenario in ("repeats", "campaigns")
+        )
+        weeks = merged["weeks, risk 4"]
+        cells = (
+            f"{merged['found, risk 4']:.0%}", "" if weeks is None else f"{weeks:g}",
+            f"{repeats['false a month']:.1f} / {merged['false a month']:.1f}",
+            f"{copies['misled']:.0%} / {known['misled']:.0%}",
+        )  # fmt: skip
+        row = "".join(f"<td>{cell}</td>" for cell in cells)
+        shown = name.replace("maxsprt", "watch")
+        lines.append(f'<tr><th scope="row">{shown}</th>{row}</tr>')
+    return lines
+
+
 #: Each generated table: its name in the marker, the file it is in, and what makes it.
 TABLES: tuple[tuple[str, str, Callable[[], list[str]]], ...] = (
     ("models", "README.md", models_table),
@@ -223,6 +246,7 @@ TABLES: tuple[tuple[str, str, Callable[[], list[str]]], ...] = (
     ("removal", "docs/privacy.md", removal_table),
     ("settings", "docs/operate.md", settings_table),
     ("metrics", "docs/operate.md", metrics_table),
+    ("worth", "streams/web/templates/signals.html", worth_table),
 )
 
 

@@ -138,6 +138,9 @@ async def test_signals_are_filtered_and_sorted_and_carry_their_caveat(stored: Pa
         html = await (await client.get("/signals?drug=sertr&soc=Gastrointestinal+disorders&sort=n")).text()
         assert "WEB-RADR" in html and "/pair?drug=sertraline&amp;term=Nausea" in html
         assert "the pairs are too few to fit one" in html
+        eb05 = '<th scope="row">eb05</th><td>38%</td><td></td><td>1.1 / 0.3</td><td>97% / 0%</td>'
+        assert eb05 in html.partition('id="worth"')[2], "what a signal is worth"
+        assert '<a href="/signals#worth">' in await (await client.get("/pair")).text()
         assert "<option selected>ic025" in await (await client.get("/signals?sort=unknown")).text()
         assert "No pair." in await (await client.get("/signals?drug=nobody")).text()
         assert "WEB-RADR" in await (await client.get("/pair?drug=sertraline&term=Nausea")).text()
