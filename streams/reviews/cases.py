@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import groupby
 from typing import Any
@@ -49,14 +49,14 @@ RELATIVE = re.compile(
 
 
 def cases(
-    database: Database, *, undecided: bool = False, texts: bool = True, id_: str | None = None
+    database: Database, *, undecided: bool = False, texts: bool = True, ids: Collection[str] | None = None
 ) -> Iterator[Case]:
     """A case for each report with an event that a reviewer has kept; with `undecided` also for those of which
     nobody has decided an event. Rejected events are left out. Raises DatabaseError.
     """
     columns = ", ".join([*(f"r.{name}" for name in REPORT), *(f"e.{name}" for name in EVENT)])
     joined = "reports r JOIN events e ON r.id = e.report_id"
-    where = "" if id_ is None else f"WHERE r.id = {quoted(id_)}"
+    where = "" if ids is None else f"WHERE r.id IN ({', '.join(map(quoted, ids))})"
     names, rows = database.query(f"SELECT {columns} FROM {joined} {where} ORDER BY r.id, e.position")
     found = (dict(zip(names, row, strict=True)) for row in rows)
     for _, of_report in groupby(found, key=lambda row: row["id"]):

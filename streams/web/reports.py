@@ -9,6 +9,7 @@ import orjson
 
 from streams.html import css_class, cut, length
 from streams.records import ReviewedEvent
+from streams.reviews.cases import cases
 from streams.reviews.log import ReviewLog
 from streams.store.database import Database
 from streams.store.decisions import ASSIGN, ASSIGNED, found_span
@@ -189,6 +190,14 @@ def show_as(report: dict[str, Any], event: dict[str, Any], state: ReviewedEvent)
     event["drugs"] = found_drugs(event) if state.drugs is None else list(state.drugs)
     event["flags"] = _flags(event)
     _cut(report)
+
+
+def show_completeness(database: Database, reported: Rows) -> None:
+    """Adds the `case` of each report, None without an event that counts."""
+    ids = [report["id"] for report in reported]
+    found = {case["id"]: case for case in cases(database, undecided=True, ids=ids)} if ids else {}
+    for report in reported:
+        report["case"] = found.get(report["id"])
 
 
 def show_owner(log: ReviewLog | None, report: dict[str, Any]) -> None:

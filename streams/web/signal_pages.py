@@ -21,7 +21,7 @@ from streams.signals.facts import FLAGS, PARTS_TEXT
 from streams.signals.population import WINDOWS, Pair
 from streams.signals.states import ENDED, RULE, STATES, UNDECIDED, Standing, standings
 from streams.signals.surveillance import CAVEAT
-from streams.store.database import DatabaseError
+from streams.store.database import Database, DatabaseError
 from streams.store.decisions import signal_decisions
 from streams.topics import TopicsError
 from streams.web import dossier, reports
@@ -30,6 +30,7 @@ from streams.web.corrections import FieldError
 from streams.web.review import REASON_LENGTH
 from streams.web.signal_table import SHOWN, SORTS, SignalFilter, limits_line, select, sparkline
 from streams.web.site import SITE, Site, message, page
+from streams.web.store_queries import Rows
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +54,15 @@ async def signals(request: web.Request) -> web.Response:
 
 async def signal(request: web.Request) -> web.Response:
     return await _page(request, request.query.get("drug", ""), request.query.get("term", ""))
+
+
+def _reports(database: Database, pair: Pair, *, texts: bool, sort: bool) -> tuple[dict[str, int], Rows]:
+    """The latest reports of a pair, with `sort` those of the most complete cases first; and their numbers."""
+    numbers, found = reports.of_pair(database, *pair, texts=texts)
+    reports.show_completeness(database, found)
+    if sort:
+        found.sort(key=lambda report: -report["case"]["completeness"] if report["case"] else 0)
+    return numbers, found
 
 
 async def export(request: web.Request) -> web.Response:
@@ -173,7 +183,8 @@ async def _page(
 ) -> web.Response:  # fmt: skip
     site = request.app[SITE]
     texts, pair = site.settings.web_texts, (drug, term)
-    numbers, reported = await site.queries.run(lambda d: reports.of_pair(d, drug, term, texts=texts))
+    sort = request.query.get("sort") == "completeness"
+    numbers, reported = await site.queries.run(lambda d: _reports(d, pair, texts=texts, sort=sort))
     standing = (await _standings(site)).get(pair, UNDECIDED)
     counted = standing.decisions or (await _numbers(site, pair))["reports"]
     fields = {"reason": "", "comment": ""} | asdict(standing.status) | dict(form or {})

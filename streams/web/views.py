@@ -52,13 +52,21 @@ async def live(request: web.Request) -> web.StreamResponse:
 async def report(request: web.Request) -> web.Response:
     site, id_ = request.app[SITE], request.query.get("id", "")
     texts = site.settings.web_texts
-    details = await site.queries.run(lambda database: reports.report_of(database, id_, texts=texts))
+    details = await site.queries.run(lambda database: _with_case(database, id_, texts=texts))
     if details is None:
         return message(request, 404, "There is no such report, or it was deleted.")
     reports.show_owner(site.log, details)
     may_assign = site.log is not None and user_of(request).may_review
     people = _people(site.log) if may_assign else ()
     return page(request, "report.html", report=details, people=people, may_assign=may_assign)
+
+
+def _with_case(database: Database, id_: str, *, texts: bool) -> dict[str, Any] | None:
+    """A report, with how complete its case is."""
+    found = reports.report_of(database, id_, texts=texts)
+    if found is not None:
+        reports.show_completeness(database, [found])
+    return found
 
 
 async def assign(request: web.Request) -> web.Response:
@@ -88,7 +96,7 @@ async def case(request: web.Request) -> web.Response:
     site, id_ = request.app[SITE], request.query.get("id", "")
     texts, form = site.settings.web_texts, request.query.get("format", "json")
     lines, ending = {"csv": (csv_lines, "csv"), "e2b": (drafts, "e2b.json")}.get(form, (json_lines, "json"))
-    candidates = await site.queries.run(lambda d: list(cases(d, undecided=True, texts=texts, id_=id_)))
+    candidates = await site.queries.run(lambda d: list(cases(d, undecided=True, texts=texts, ids=[id_])))
     if not candidates:
         return message(request, 404, "There is no such report with an event.")
     return web.Response(

@@ -22,8 +22,8 @@ from tests.streams.web.conftest import Page, fill, reports
 #: Path of each view to the most queries that it makes.
 VIEWS = {
     "/": 9,
-    "/report?id=r3": 5,
-    "/pair?drug=sertraline&term=Nausea": 6,
+    "/report?id=r3": 6,
+    "/pair?drug=sertraline&term=Nausea": 7,
     "/signals": 1,
     "/review?order=uncertainty": 10,
     "/review?order=seriousness": 10,

@@ -17,7 +17,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from aiokafka import AIOKafkaProducer
 from pydantic import SecretStr
 
-from models.types import Mention, Neighbour, Relation
+from models.types import CaseField, Mention, Neighbour, Relation
 from streams.codec import encode
 from streams.order import Revision
 from streams.records import CodedReport, WatchState
@@ -182,6 +182,33 @@ async def test_the_page_of_a_pair_says_how_many_reports_have_it_and_how_many_cou
         html = await (await client.get("/pair?drug=sertraline&term=Insomnia")).text()
         assert "1 reports have this pair. The signals count" in html
         assert "1 reports, 1 after duplicates" in html
+
+
+async def test_the_reports_of_a_pair_have_the_completeness_of_their_cases_and_are_sorted_by_it(
+    stored: Page,
+) -> None:
+    told = CaseField("dose", 0, 4, "20 mg", 0.9)
+    full = report("n0", 1, event(), text="20 mg sertraline", case_fields=(told,))
+    fill(
+        Path(stored.settings.database),
+        [replace(full, country="NL", indication="gloom", created_at=datetime(2020, 1, 1, tzinfo=UTC))],
+    )
+    async with stored.served() as browser:
+        client = browser()
+        pair = "/pair?drug=sertraline&term=Nausea"
+        assert f'{pair.replace("&", "&amp;")}&amp;sort=completeness">' in (await read(client, pair))
+        for address, place in ((pair, -1), (f"{pair}&sort=completeness", 0)):
+            found = re.findall(
+                r">(\w+)</a>[^<]*<time>[^<]*</time> · completeness ([\d.]+)", await read(client, address)
+            )
+            assert found[place] == ("n0", max(n for _, n in found)), found
+        html = await read(client, "/report?id=n0")
+        assert "like vigiGrade's: 0.1" in html and "without onset, outcome, sex, age" in html
+        assert "Missing: D identifiable patient." in html
+
+
+async def read(client: Client, address: str) -> str:
+    return await (await client.get(address)).text()
 
 
 async def signals_of(client: Client) -> str:
