@@ -23,7 +23,7 @@ MINIMUM = {
 TO_COMPLETE = (
     "C.1.2 date of creation", "C.1.7 expedited criteria", "C.1.8.2 first sender",
     "C.2.r.4 qualification of the reporter", "C.3 sender", "E.i.2.1b MedDRA code",
-    "G.k.9.i.2.r assessment of causality",
+    "G.k.9.i.2.r assessment of causality", "G.k.9.i.4 recurrence on readministration",
 )  # fmt: skip
 _SEX = {"male": "1", "female": "2"}
 _AGE_GROUP = {"neonate": "1", "infant": "2", "child": "3", "adolescent": "4", "elderly": "6"}

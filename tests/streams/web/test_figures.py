@@ -99,6 +99,10 @@ async def test_every_figure_leads_to_its_reports(full: Page) -> None:
         assert "▲ rising" in html and html.count('<svg class="chart"') == 4
         answer = await client.get(f"/search?since={END}&until={END}&drug=sertraline")
         assert "<p>2 reports" in await answer.text()  # the second is denied
+        overview = await (await client.get("/")).text()
+        for query, count in (("", 42), ("?source=posts", 42), ("?flag=nil", 1)):
+            assert f'<a href="/search{query}">{count}</a>' in overview, query
+            assert f"<p>{count} report" in await (await client.get(f"/search{query}")).text()
         signals = await (await client.get("/figures")).text()
         assert '/pair?drug=sertraline&amp;term=Nausea">sertraline, Nausea</a>' in signals
 
