@@ -4,6 +4,7 @@ text of the same length, so that nothing of it is one of them.
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import re
 from collections.abc import AsyncIterator, Callable
@@ -98,6 +99,13 @@ async def shown(who: Reviewer, address: str) -> str:
     return await answer.text()
 
 
+async def dead_letters_counted(who: Reviewer) -> None:
+    """Waits, bounded, until the overview has the topics of dead letters, which it counts beside."""
+    async with asyncio.timeout(60):
+        while "dead: 0</li>" not in await shown(who, "/"):  # noqa: ASYNC110
+            await asyncio.sleep(0.1)
+
+
 async def views(page: Page, form: Callable[[str], str]) -> dict[str, str]:
     """All views and files by their names, after decisions of every kind with texts in each field."""
     word, long = form(EVIL), form(LONG)
@@ -119,6 +127,7 @@ async def views(page: Page, form: Callable[[str], str]) -> dict[str, str]:
         await posted(evil, "/review", "/review", correct)
         await posted(bob, "/review?order=second", "/review", {"action": "accept"})
         await follow(page.settings)
+        await dead_letters_counted(evil)
         same = fields(await shown(evil, "/review"))
         del same["csrf"], same["shown"]
         addresses = [
