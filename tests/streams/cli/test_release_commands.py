@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import http.server
+import asyncio
 import re
 import shutil
 import socketserver
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import Any, ClassVar
 
 import orjson
 import pytest
@@ -19,6 +19,7 @@ from models.releases.manifest import Canary, Release
 from models.releases.signature import SIGNATURE
 from models.releases.store import build, bundled, open_release
 from models.types import RELEASED, TASKS
+from streams.monitoring import http
 from tests.streams.cli.command_line import NOWHERE, CommandLine
 from tests.streams.conftest import Keys
 
@@ -171,15 +172,13 @@ class NotHttp(socketserver.BaseRequestHandler):
         self.request.sendall(b"220 mail.example.org ready\r\n")
 
 
-class OtherService(http.server.BaseHTTPRequestHandler):
+class OtherService(BaseHTTPRequestHandler):
     """Answers with JSON of its own."""
-
-    body: ClassVar[Any] = {"status": {"ready": True}}
 
     def do_GET(self) -> None:
         self.send_response(200)
         self.end_headers()
-        self.wfile.write(orjson.dumps(self.body))
+        self.wfile.write(orjson.dumps({"status": {"ready": True}}))
 
     def log_message(self, format: str, *args: object) -> None:
         """Logs nothing."""
@@ -198,12 +197,20 @@ def serving(handler: type[socketserver.BaseRequestHandler]) -> Iterator[str]:
 
 
 def test_a_release_is_listed_with_the_worker_that_runs_it(pvstream: CommandLine) -> None:
-    class Runs(OtherService):
-        body: ClassVar[Any] = {"summarization": {"version": bundled("summarization").name}}
-
-    with serving(Runs) as address:
-        rows = orjson.loads(pvstream("releases", "--json", "--worker", address).out)
-    assert {row["task"]: row["workers"] for row in rows if row["workers"]} == {"summarization": [address]}
+    runs = {"summarization": {"version": bundled("summarization").name, "refused": None}}
+    loop = asyncio.new_event_loop()
+    runner, port = loop.run_until_complete(http.start("127.0.0.1", 0, dict, lambda: runs, tuple))
+    serves = threading.Thread(target=loop.run_forever)
+    serves.start()
+    try:
+        rows = orjson.loads(pvstream("releases", "--json", "--worker", f"127.0.0.1:{port}").out)
+    finally:
+        asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        serves.join()
+        loop.close()
+    workers = {row["task"]: row["workers"] for row in rows if row["workers"]}
+    assert workers == {"summarization": [f"127.0.0.1:{port}"]}
 
 
 @pytest.mark.parametrize("handler", [NotHttp, OtherService])

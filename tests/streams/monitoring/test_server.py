@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import socket
 import sys
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import replace
@@ -126,10 +125,7 @@ async def test_half_open_connections_stop_nothing(tmp_path: Path, descriptors: i
                 opened = await asyncio.to_thread(half_open, port, attackers)
                 for client in opened:
                     attack.enter_context(client)
-                began = time.monotonic()
                 assert await live(port, path) == 200
-                # Ten seconds would be those after which the connections are closed anyway.
-                assert time.monotonic() - began < 9
             async with asyncio.timeout(PATIENCE):
                 lines = [(await process.stderr.readline()).decode()]
     finally:
