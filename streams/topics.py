@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import KafkaError, NodeNotReadyError, TopicAlreadyExistsError, for_code
 
+from streams.uninterrupted import uninterrupted
 from streams.records import (
     Announcement,
     Assignment,
@@ -189,10 +190,10 @@ async def admin_client(settings: Settings) -> AsyncIterator[Any]:
     """An aiokafka admin client for the block."""
     client = AIOKafkaAdminClient(**settings.client())
     try:
-        await start_admin(client)
+        await uninterrupted(start_admin(client))
         yield client
     finally:
-        await client.close()
+        await uninterrupted(client.close())
 
 
 async def partition_counts(settings: Settings) -> dict[str, int]:

@@ -14,6 +14,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.errors import NodeNotReadyError
 
 from streams.broker import tolerant_headers
+from streams.uninterrupted import uninterrupted
 from streams.settings import Settings
 from streams.topics import broker_name, request_bytes
 
@@ -76,10 +77,10 @@ async def running_client(client: Any) -> AsyncIterator[Any]:
     fails or is cancelled, which its own `async with` does not.
     """
     try:
-        await client.start()
+        await uninterrupted(client.start())
         yield client
     finally:
-        await client.stop()
+        await uninterrupted(client.stop())
 
 
 async def whole_stop(consumer: Any, stop: Awaitable[None]) -> None:

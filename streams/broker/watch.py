@@ -17,6 +17,7 @@ from aiokafka.errors import KafkaError
 
 from streams import metrics
 from streams.broker.patience import PAUSE, is_lasting, refusal
+from streams.uninterrupted import uninterrupted
 from streams.settings import Settings
 
 T = TypeVar("T")
@@ -46,7 +47,7 @@ class BrokerWatch:
                     async with asyncio.timeout(TIMEOUT_SECONDS):
                         if client is None:
                             client = AIOKafkaAdminClient(**self._settings.client())
-                            await client.start()
+                            await uninterrupted(client.start())
                         await client.describe_cluster()
                     self.update(True)
                 except Exception:
@@ -93,4 +94,4 @@ class BrokerWatch:
 async def _close(client: Any) -> None:
     if client is not None:
         with suppress(Exception):
-            await client.close()
+            await uninterrupted(client.close())

@@ -13,7 +13,6 @@ from contextlib import AsyncExitStack, suppress
 from typing import Any, NamedTuple, Protocol
 
 from aiokafka import TopicPartition
-from aiokafka.admin import AIOKafkaAdminClient
 
 from streams import metrics
 from streams.broker.consumer import kafka_consumer, running_client
@@ -22,7 +21,7 @@ from streams.dead_letters.headers import describe_error
 from streams.dead_letters.redrive import REASONS, redrive_group
 from streams.monitoring.progress import Progress
 from streams.settings import Settings
-from streams.topics import broker_name, start_admin, table_name
+from streams.topics import admin_client, broker_name, table_name
 
 log = logging.getLogger(__name__)
 
@@ -121,10 +120,8 @@ class LagWatch:
                 auto_offset_reset="earliest",
                 max_partition_fetch_bytes=FETCH_BYTES,
             )
-            admin = AIOKafkaAdminClient(**self._settings.client())
             await stack.enter_async_context(running_client(consumer))
-            stack.push_async_callback(admin.close)
-            await start_admin(admin)
+            admin = await stack.enter_async_context(admin_client(self._settings))
             backlog_at = 0.0
             while True:
                 async with asyncio.timeout(TIMEOUT_SECONDS):

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from aiokafka import TopicPartition
-from aiokafka.admin import AIOKafkaAdminClient
 
 from models.releases.store import bundled
 from streams import topics
@@ -93,10 +92,8 @@ async def read_status(
         consumer = kafka_consumer(
             settings, group_id=None, auto_offset_reset="earliest", max_partition_fetch_bytes=FETCH_BYTES
         )
-        admin = AIOKafkaAdminClient(**settings.client())
         await stack.enter_async_context(running_client(consumer))
-        stack.push_async_callback(admin.close)
-        await topics.start_admin(admin)
+        admin = await stack.enter_async_context(topics.admin_client(settings))
         answers = asyncio.create_task(ask_workers(workers))
         stages = await _stages(settings, consumer, admin, patience)
         waiting = await dead_letters_waiting(settings, consumer, admin, [t.name for t in _dead()])

@@ -15,6 +15,7 @@ from aiokafka import TopicPartition
 from streams.broker.consumer import kafka_consumer, kafka_producer
 from streams.broker.ranges import read_between
 from streams.broker.topic_ids import TopicId, topic_ids
+from streams.uninterrupted import uninterrupted
 from streams.codec import encode
 from streams.settings import Settings
 from streams.topics import Topic, TopicsError, broker_name, require
@@ -48,8 +49,8 @@ class Tail:
         self._consumer = kafka_consumer(self._settings, group_id=None, enable_auto_commit=False)
         self._producer = kafka_producer(self._settings)
         try:
-            await self._consumer.start()
-            await self._producer.start()
+            await uninterrupted(self._consumer.start())
+            await uninterrupted(self._producer.start())
         except BaseException:
             await self.stop()
             raise
@@ -62,7 +63,7 @@ class Tail:
             if client is not None:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(STOP_SECONDS):
-                        await client.stop()
+                        await uninterrupted(client.stop())
 
     async def read(self, past: int = -1) -> list[Any]:
         """The messages that this has not read yet, up to the present end and at least past an offset that the
