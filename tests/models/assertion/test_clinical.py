@@ -149,6 +149,16 @@ def test_a_negation_reaches_the_next_line_of_a_note_that_was_cut_for_its_length(
         ("[Lactic acidosis] is a well-known adverse effect of metformin.", True),
         ("[Agranulocytosis] is a known complication of clozapine; our patient developed it.", False),
         ("He had a [rash], which is a known side effect of phenytoin.", False),
+        ("Isoniazid can even precipitate [pellagra] in undernourished adults.", True),
+        ("Isoniazid may have precipitated the [pellagra].", False),
+        ("Patients on lamotrigine can develop [aseptic meningitis].", True),
+        ("[Cataracts] may slowly develop in eyes that were given triamcinolone.", True),
+        ("[Hepatitis] may have developed under methyldopa.", False),
+        ("[Myopathy] represents an uncommon but serious complication of colchicine.", True),
+        ("[Myopathy] is a rare complication of colchicine; our patient developed it in a week.", False),
+        ("He was brought in with [ileus], a rare complication of clozapine.", False),
+        ("[Scurvy] should be considered in children on a ketogenic diet.", True),
+        ("Prescribers should be aware of [priapism] on trazodone.", True),
     ],
 )
 def test_what_a_patient_was_told_of_or_is_said_in_general_is_possible(marked: str, is_told: bool) -> None:
