@@ -47,6 +47,11 @@ def may_affirm(sentence: str) -> bool:
     return _SAYS["may"].search(sentence) is not None
 
 
+def may_be_denied(text: str, start: int, end: int) -> bool:
+    """Whether a word for what a patient denies is near in front of the effect, or the first of it."""
+    return _SAYS["denied"].search(text, max(0, start - _FAR), end) is not None
+
+
 def all_denied(text: str, end: int) -> bool:
     """Whether the text behind `end` says that nothing happened of what somebody warned of."""
     return _SAYS["of_all"].search(text, end, min(len(text), end + _FAR)) is not None

@@ -9,7 +9,7 @@ head was taught on posts, which seldom ask: in a question the rules say what els
 
 from __future__ import annotations
 
-from models.assertion.answers import all_denied, answer
+from models.assertion.answers import all_denied, answer, may_be_denied
 from models.assertion.triggers import assertion
 from models.rules.notation import patterns
 from models.types import HYPOTHETICAL, NEGATED, OTHER, OWN, Assertion, Mention
@@ -36,8 +36,15 @@ def asserted(text: str, mention: Mention, *, clinical: bool = False, asked: bool
     hypothetical = mention.status == HYPOTHETICAL or by_rules.hypothetical
     if hypothetical and not of_another:
         hypothetical = said is None and not _has_happened(text, mention)
-    negated = mention.status == NEGATED if said is None else not said
+    negated = mention.status == NEGATED or _is_denied(text, mention) if said is None else not said
     return Assertion(negated or _is_denied_warning(text, mention), hypothetical, of_another)
+
+
+def _is_denied(text: str, mention: Mention) -> bool:
+    """Whether a note says that its patient denied the effect, or was examined for it in vain."""
+    if not may_be_denied(text, mention.start, mention.end):
+        return False
+    return assertion(text, mention.start, mention.end, clinical=True).negated
 
 
 def _is_denied_warning(text: str, mention: Mention) -> bool:

@@ -60,3 +60,19 @@ def test_where_the_model_is_not_sure_words_about_another_decide() -> None:
     marked = "My sister went on it and ended up with <chest pain>"
     assert asserted(*judged(marked, OWN, 0.6)) == ANOTHERS
     assert asserted(*judged(marked, OWN, 0.95)) == Assertion()
+
+
+@pytest.mark.parametrize(
+    ("marked", "negated"),
+    [
+        ("Patient denies chest pain, fever or <vomiting>.", True),
+        ("She is flushed. <Denies itching>, hoarseness.", True),
+        ("Lungs clear, negative for wheezing, <facial swelling>.", True),
+        ("He denied any <palpitations>.", True),
+        ("Denies vomiting, reports <dizziness>.", False),
+        ("Denies vomiting. <Dizziness> since the second dose.", False),
+        ("They denied it was the drug, and I had <hives>.", False),
+    ],
+)
+def test_what_a_note_says_that_its_patient_denies_did_not_happen_anyway(marked: str, negated: bool) -> None:
+    assert asserted(*judged(marked, OWN, 0.99)) == Assertion(negated=negated)
