@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,17 @@ def small(tiny_bert: str) -> Encoder:
     from models.encoder.model import Encoder  # noqa: PLC0415  a model library
 
     return Encoder.load(tiny_bert, max_pieces=32)
+
+
+def public_corpora(name: str) -> Path:
+    """The folder of the public corpora with the file `name`, without which the test is skipped. It is
+    sought in PV_TEST_DATA, in `data`, and in `shared/data` next to the checkout.
+    """
+    root = Path(__file__).parents[1]
+    named = os.environ.get("PV_TEST_DATA")
+    folders = [Path(named)] if named else [root / "data", root.parent / "shared/data"]
+    found = next((folder for folder in folders if (folder / name).is_file()), None)
+    return found or pytest.skip(f"no {name} in {' or '.join(map(str, folders))}")
 
 
 DRUGS = ("Zoloft", "Aspirin", "Clozapine", "Ibuprofen")

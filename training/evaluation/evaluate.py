@@ -13,7 +13,7 @@ from typing import Any
 
 from models.releases.manifest import Score
 from models.scores import Comparison, Counts, Interval, Measure, bootstrap, paired_bootstrap
-from training.evaluation import acronym, idiom, judged_events, ner, normalization, relation
+from training.evaluation import acronym, idiom, judged_events, ner, normalization, relation, statuses
 from training.evaluation.posts import measure as posts
 from training.evaluation.posts.found import PostModels
 from training.evaluation.result import EvaluationError, Part, Result
@@ -47,7 +47,9 @@ _TASKS: dict[str, Any] = {
 }
 #: The splits of each task; the first is the default. A release trained on fold 1 of the ADE corpus has seen
 #: the test sentences of the other folds.
-SPLITS: dict[str, tuple[str, ...]] = {task: module.SPLITS for task, module in _TASKS.items()}
+SPLITS: dict[str, tuple[str, ...]] = {
+    task: module.SPLITS + statuses.SPLITS * (module in {ner, relation}) for task, module in _TASKS.items()
+}
 #: The score by which two releases of a task are compared; higher is better.
 PRIMARY: dict[str, str] = {task: module.PRIMARY for task, module in _TASKS.items()}
 
@@ -109,7 +111,7 @@ def evaluate(
 
 def evaluate_on(task: str, model: Any, version: str, split: str, corpus: Any) -> Evaluation:
     """The scores of a loaded model on a corpus in the form of the task's own."""
-    result: Result = _TASKS[task].measure(model, corpus)
+    result: Result = _module(task, split).measure(model, corpus)
     return Evaluation(
         task=task,
         release=version,
@@ -174,9 +176,13 @@ def manifest_scores(task: str, model: Any, data: Path, splits: Sequence[str], li
     return [s for split in splits for s in as_scores(evaluate(task, model, "", data, split, limit))]
 
 
+def _module(task: str, split: str) -> Any:
+    return statuses if split in statuses.SPLITS else _TASKS[task]
+
+
 def _read(task: str, data: Path, split: str, limit: int) -> Any:
     try:
-        corpus = _TASKS[task].read(data, split, limit)
+        corpus = _module(task, split).read(data, split, limit)
     except FileNotFoundError as error:
         raise EvaluationError(f"{task} {split}: no file {error.filename}") from None
     except (OSError, ValueError, LookupError, TypeError) as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 from models.types import STATUSES
+from tests.small_corpora import public_corpora
 from training.common.corpora import CorpusError
 from training.common.marked_reviews import FOLDER, PARTS, REVIEWS, STATUS_OF, ReviewMark, digest, read_marked
 
@@ -83,12 +83,5 @@ def test_no_part_holds_a_text_and_no_review_is_in_two() -> None:
 
 
 def test_the_marks_fit_the_corpus() -> None:
-    """It is sought in PV_TEST_DATA, in `data`, and in `shared/data` next to the checkout."""
-    root = Path(__file__).parents[3]
-    named = os.environ.get("PV_TEST_DATA")
-    folders = [Path(named)] if named else [root / "data", root.parent / "shared/data"]
-    data = next((folder for folder in folders if (folder / REVIEWS).is_file()), None)
-    if data is None:
-        pytest.skip(f"no {REVIEWS} in {' or '.join(map(str, folders))}")
-    texts = [review for part in PARTS for review in read_marked(part, data)]
+    texts = [review for part in PARTS for review in read_marked(part, public_corpora(REVIEWS))]
     assert len(texts) == 1200
