@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from itertools import islice
 from math import sqrt
 from typing import NamedTuple
 from unicodedata import normalize
@@ -30,6 +31,8 @@ _LETTER_BYTES = 10
 #: Minimum number of words beside names of drugs where all letters are those of English: "Abilify akathisia"
 #: could be in any language.
 _WORDS = 3
+#: Bytes of the longest feature of the identifier: no byte further back decides where it is.
+_LONGEST = 6
 #: Below this probability of all supported languages together a text is in another one.
 _IMPROBABLE = 0.01
 _NOISE = re.compile(r"https?://\S+|[@#]\w+|[\d_]+")
@@ -77,30 +80,45 @@ class Identified(NamedTuple):
 
 def unsupported_language(text: str, supported: Collection[str] = ENGLISH) -> str | None:
     """`Identified.other` of a text."""
-    return identify(text, supported).other
+    return identify([text], supported)[0].other
 
 
-def identify(text: str, supported: Collection[str] = ENGLISH) -> Identified:
-    """Identifies the language of a text in its reading form."""
-    plain = _NOISE.sub(" ", text[:_READ]).strip().lower()
-    other, score = _identify(plain, supported)
-    if other is None:
-        return Identified(None, score)
-    # Few texts come this far. Names of drugs look like words of any language, so the others decide.
+def identify(texts: Sequence[str], supported: Collection[str] = ENGLISH) -> list[Identified]:
+    """Identifies the languages of texts in their reading form; of one the same in any batch."""
+    plain = [_NOISE.sub(" ", text[:_READ]).strip().lower() for text in texts]
+    found = _identify(plain, supported)
+    return [
+        _checked(text, one, supported) if one.other else one for text, one in zip(plain, found, strict=True)
+    ]
+
+
+def _checked(plain: str, found: Identified, supported: Collection[str]) -> Identified:
+    """What is said of a text in another language. Names of drugs look like words of any language, so the
+    other words decide; few texts come this far.
+    """
     rest = _without_drugs(plain)
     few = "".join(filter(str.isalpha, rest)).isascii() and len(_WORD.findall(rest)) < _WORDS
     if few or ("en" in supported and _is_partly_english(plain, rest)):
-        return Identified(None, score)
-    other, _ = _identify(rest, supported)
-    return Identified(other, score)
+        return Identified(None, found.score)
+    return Identified(_identify([rest], supported)[0].other, found.score)
 
 
-def _identify(plain: str, supported: Collection[str]) -> Identified:
-    letters = "".join(filter(str.isalpha, plain))
-    if len(letters.encode()) < _LETTER_BYTES:
-        return Identified(None, None)
-    codes, probabilities = _identifier().codes, _identifier().probabilities(plain)
-    likely = sum(probabilities[codes.index(code)].item() for code in {*supported}.intersection(codes))
+def _identify(plain: Sequence[str], supported: Collection[str]) -> list[Identified]:
+    found = [Identified(None, None)] * len(plain)
+    some = [i for i, text in enumerate(plain) if _has_letters(text)]
+    if some:
+        for i, row in zip(some, _identifier().probabilities([plain[i] for i in some]), strict=True):
+            found[i] = _best(row, supported)
+    return found
+
+
+def _has_letters(plain: str) -> bool:
+    return len("".join(islice(filter(str.isalpha, plain), _LETTER_BYTES)).encode()) >= _LETTER_BYTES
+
+
+def _best(probabilities: NDArray[np.float32], supported: Collection[str]) -> Identified:
+    codes = _identifier().codes
+    likely = sum(probabilities[codes.index(code)].item() for code in {*supported} if code in codes)
     likely, best = round(min(1.0, likely), 4), codes[probabilities.argmax()]
     if likely >= _IMPROBABLE or best in (*supported, _LATIN_LANGUAGE):
         return Identified(None, likely)
@@ -151,7 +169,8 @@ class _Identifier:
         from py3langid.langid import MODEL_FILE, LanguageIdentifier  # noqa: PLC0415
 
         model = LanguageIdentifier.from_model_file(MODEL_FILE)
-        self._moves, self._rows = model.tk_nextmove, [row << 8 for row in model.tk_row]
+        self._moves = np.asarray(model.tk_nextmove)
+        self._rows = np.array(model.tk_row, np.int64) << 8
         self._features = np.array(model.tk_output)
         self._tensor, self._bias = torch.from_numpy, model.nb_pc
         self._weights = torch.from_numpy(model.nb_ptc)
@@ -159,22 +178,25 @@ class _Identifier:
         places = [(self.codes.index(code), i) for i, code in enumerate(self.codes)]
         self._twice = [(first, again) for first, again in places if first != again]
 
-    def probabilities(self, text: str) -> NDArray[np.float32]:
-        """Of each of `codes`; where one is there twice, all of it at the first place."""
-        written = normalize("NFC", text).encode(errors="surrogatepass")
-        states, state, moves, rows = [], 0, self._moves, self._rows
-        for byte in written:
-            state = moves[rows[state] + byte]
-            states.append(state)
-        counts = Counter(self._features[states].tolist())
-        counts.pop(-1, None)  # no feature ends there
-        scores = self._scores(counts)
-        scores *= 1.0 / sqrt(len(written) or 1)
-        np.exp(scores - scores.max(), out=scores)
-        scores /= scores.sum()
+    def probabilities(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """(texts, codes), of at least one text; where a code is there twice, all of it at the first place."""
+        written = [normalize("NFC", text).encode(errors="surrogatepass") for text in texts]
+        # No feature has the byte between the texts: each is read from the first state.
+        data = np.frombuffer(b"\xff".join(written), np.uint8)
+        states = np.zeros(len(data), np.int64)
+        for back in reversed(range(min(_LONGEST, len(data)))):
+            states[back:] = self._moves.take(self._rows.take(states[back:]) + data[: len(data) - back])
+        features, end, rows = self._features[states], 0, []
+        for text in written:
+            found = features[end : end + len(text)]
+            rows.append(self._scores(Counter(found[found >= 0].tolist())) * (1.0 / sqrt(len(text) or 1)))
+            end += len(text) + 1
+        scores = np.array(rows)
+        np.exp(scores - scores.max(1, keepdims=True), out=scores)
+        scores /= scores.sum(1, keepdims=True)
         for first, again in self._twice:
-            scores[first] += scores[again]
-            scores[again] = 0
+            scores[:, first] += scores[:, again]
+            scores[:, again] = 0
         return scores
 
     def _scores(self, counts: Mapping[int, int]) -> NDArray[np.float32]:

@@ -17,7 +17,7 @@ def predict(model: Any, reports: Sequence[Report]) -> list[TaggedReport]:
     given what the source states of each text; its attribute `languages` names those that it reads.
     """
     supported = getattr(model, "languages", ENGLISH)
-    languages = [identify(r.text, supported) for r in reports]
+    languages = identify([r.text for r in reports], supported)
     pairs = list(zip(reports, languages, strict=True))
     read = [r for r, found in pairs if not found.other]
     tagged = iter(model.predict([r.text for r in read], [r.stated for r in read]))

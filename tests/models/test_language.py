@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
+from models import language
 from models.language import identify, unsupported_language
 
 #: Short posts by language, written for this test.
@@ -21,13 +23,13 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("language", OTHERS)
-def test_a_post_in_another_language_is_recognised(language: str) -> None:
-    assert unsupported_language(OTHERS[language]) == language
+@pytest.mark.parametrize("code", OTHERS)
+def test_a_post_in_another_language_is_recognised(code: str) -> None:
+    assert unsupported_language(OTHERS[code]) == code
 
 
 @pytest.mark.parametrize(
-    ("text", "language"),
+    ("text", "code"),
     [
         ("", None),
         ("\U0001f600 !!!", None),
@@ -51,8 +53,8 @@ def test_a_post_in_another_language_is_recognised(language: str) -> None:
         ("\u0417\u043e\u043b\u043e\u0444\u0442 \u0442\u043e\u0448\u043d\u0438\u0442", "ru"),
     ],
 )
-def test_a_post_of_few_words_is_recognised_an_english_one_is_read(text: str, language: str | None) -> None:
-    assert unsupported_language(text) == language
+def test_a_post_of_few_words_is_recognised_an_english_one_is_read(text: str, code: str | None) -> None:
+    assert unsupported_language(text) == code
 
 
 @pytest.mark.parametrize(
@@ -106,14 +108,24 @@ def test_a_post_in_another_language_with_the_name_of_a_drug_is_not_read(text: st
 
 
 def test_how_sure_the_language_is_is_said() -> None:
-    sure = identify("Zoloft made me so dizzy that I could not drive").score
+    sure = identify(["Zoloft made me so dizzy that I could not drive"])[0].score
     assert sure is not None and sure > 0.9
-    mixed = identify("Nag-metformin ako tapos ang sakit ng tiyan ko, diarrhea all day")
+    (mixed,) = identify(["Nag-metformin ako tapos ang sakit ng tiyan ko, diarrhea all day"])
     assert mixed.other is None and mixed.score is not None and mixed.score < 0.01
-    assert identify("lol") == (None, None)
+    assert identify(["lol"]) == [(None, None)] and identify([]) == []
 
 
 def test_a_model_may_read_more_languages_and_reads_the_beginning_of_a_text() -> None:
     assert unsupported_language(OTHERS["es"], ("en", "es")) is None
     assert unsupported_language(OTHERS["ja"], ("en", "es")) == "ja"
     assert unsupported_language("The pills made me dizzy and sick. " * 20 + OTHERS["ru"] * 500) is None
+
+
+def test_texts_of_a_batch_are_identified_as_the_library_does_alone() -> None:
+    texts = ["", *OTHERS.values(), "pills 😀 made me dizzy"]
+    identifier = language._identifier()
+    library = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    for text, row in zip(texts, identifier.probabilities(texts), strict=True):
+        ranked = dict(library.rank(text))
+        of_codes = {code: row[identifier.codes.index(code)].item() for code in ranked}
+        assert of_codes == pytest.approx(ranked, abs=1e-5)
