@@ -5,12 +5,16 @@ cause nausea". A tagger may have taken the answer for a part of the effect.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from models.rules.notation import patterns
 from models.text import has_one, plain
 
 _SAYS = patterns("answers")
 #: Characters before an effect and behind it that are read, and behind it for what is said of all effects.
 _BEFORE, _BEHIND, _FAR = 60, 60, 240
+#: And behind it where an answer begins.
+_NEAR = 8
 #: One of them is in front of each effect for which a pattern of the kind says something; mostly none is.
 _STEMS = {
     "instead": ("instead of", "rather than", "in place of", "in lieu of", "far from", "anything but", "neg"),
@@ -21,16 +25,15 @@ _STEMS = {
 
 def answer(text: str, start: int, end: int) -> bool | None:
     """Whether the effect at `start:end` happened; None where no answer is beside it."""
-    for kind, happened in (("no", False), ("yes", True)):
-        if _behind(kind, text, start, end):
+    for found in (_beside, _marked, _told):
+        if (happened := found(text, start, end)) is not None:
             return happened
-    marked = _marked(text, start, end)
+    return None
+
+
+def _told(text: str, start: int, end: int) -> bool | None:
+    """Whether the effect happened, by a turn of phrase; None where there is none."""
     before, behind = text[max(0, start - _BEFORE) : start], text[end : end + _BEHIND]
-    return marked if marked is not None else _told(before, behind)
-
-
-def _told(before: str, behind: str) -> bool | None:
-    """Whether the effect between these words happened, by a turn of phrase; None where there is none."""
     near = plain(before)
     is_tested = has_one(near, _STEMS["tested"]) and _SAYS["tested"].search(before) is not None
     is_excluded = _SAYS["excluded"].match(behind) and not _SAYS["cause"].search(before)
@@ -54,16 +57,25 @@ def may_be_denied(text: str, start: int, end: int) -> bool:
 
 def all_denied(text: str, end: int) -> bool:
     """Whether the text behind `end` says that nothing happened of what somebody warned of."""
-    return _SAYS["of_all"].search(text, end, min(len(text), end + _FAR)) is not None
+    return _is_denial(text) and _SAYS["of_all"].search(text, end, min(len(text), end + _FAR)) is not None
 
 
-def _behind(kind: str, text: str, start: int, end: int) -> bool:
-    """Whether the answer is behind the effect, or the last words of it are."""
-    near = text[start : end + _BEHIND]
-    if match := _SAYS[kind].match(near, end - start):
-        return bool(match[0])
-    last = max(near.rfind(" ", 1, end - start), 1)
-    return any(m.end() >= end - start for m in _SAYS[kind].finditer(near, max(1, last - 2), end - start + 1))
+@lru_cache(maxsize=64)
+def _is_denial(text: str) -> bool:
+    """Whether anything in the text says that. Cached, because each effect of the text asks."""
+    return _SAYS["of_all"].search(text) is not None
+
+
+def _beside(text: str, start: int, end: int) -> bool | None:
+    """The answer that is behind the effect, or that the last words of it are."""
+    near, length = text[start : end + _BEHIND], end - start
+    first = max(1, near.rfind(" ", 1, length) - 2)
+    if _SAYS["near"].search(near, first, length + _NEAR):
+        for kind, happened in (("no", False), ("yes", True)):
+            last_words = _SAYS[kind].finditer(near, first, length + 1)
+            if _SAYS[kind].match(near, length) or any(m.end() >= length for m in last_words):
+                return happened
+    return None
 
 
 def _marked(text: str, start: int, end: int) -> bool | None:
