@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -180,10 +180,13 @@ def named_in(entity: str, text: str, lexicon: DrugLexicon | None = None) -> bool
     return generic is not None and any(g == generic for _, g in lexicon.find(text))  # type: ignore[union-attr]
 
 
-def word_keys(text: str) -> list[str]:
-    """The words as they are compared: small, without punctuation, plural and possessive s."""
+@lru_cache(maxsize=2048)
+def word_keys(text: str) -> tuple[str, ...]:
+    """The words as they are compared: small, without punctuation, plural and possessive s. Cached, because
+    the parts of a message are compared with each other.
+    """
     without_possessives = re.sub(r"['\u2019]s\b", "", text.lower())
-    return [_singular(word) for word in re.findall(r"[^\W_]+", without_possessives)]
+    return tuple(map(_singular, re.findall(r"[^\W_]+", without_possessives)))
 
 
 def _singular(word: str) -> str:
