@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 from unicodedata import combining, normalize
 
-from models.text import PlacedWords, lower_words, word_texts
+from models.text import PlacedWords, lower_words, placed_words, word_texts
 from models.types import Span
 
 #: Number of lexicons that `shared` keeps: those of a few releases.
@@ -49,7 +49,7 @@ class NameLexicon:
         where several begin at the same word.
         """
         runs = self._runs(_without_accents(lower_words(text)))
-        words = PlacedWords.of(text) if runs else None
+        words = placed_words(text) if runs else None
         return [(words.span(first, after), name) for first, after, name in runs] if words else []
 
     def among(self, words: PlacedWords) -> list[tuple[Span, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from math import nan
 from typing import NamedTuple
 
@@ -66,6 +67,7 @@ def numbers(text: str) -> list[Number]:
     return found
 
 
+@lru_cache(maxsize=1024)
 def number(written: str) -> float:
     """The value of a number as `numbers` finds it, or of digits with marks between thousands; NaN of "a few".
     ValueError for other words.

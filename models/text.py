@@ -13,6 +13,8 @@ from models.types import Expansion, Span
 
 WORD = re.compile(r"\w+|[^\w\s]")
 _MARK = re.compile(r"\W")
+#: Characters of a text whose words are kept: some 150 bytes a word.
+_LONGEST_KEPT = 5_000
 #: Marks in a row that are read, dots or emoji for example: each is a word for the encoder.
 MOST_MARKS = 20
 
@@ -59,10 +61,22 @@ def plain(text: str) -> str:
     return " ".join(text.lower().split())
 
 
+def placed_words(text: str) -> PlacedWords:
+    """The words of a text, which nobody may change: those of the last texts of usual length are kept, since
+    several parts of a stage need them.
+    """
+    return _kept_words(text) if len(text) <= _LONGEST_KEPT else PlacedWords.of(text)
+
+
+@lru_cache(maxsize=128)
+def _kept_words(text: str) -> PlacedWords:
+    return PlacedWords.of(text)
+
+
 @lru_cache(maxsize=64)
 def lower_words(text: str) -> tuple[str, ...]:
     """The words of a text in lower case. Cached, because several parts of a stage need them of a text."""
-    return tuple(map(str.lower, WORD.findall(text)))
+    return tuple(map(str.lower, placed_words(text).texts))
 
 
 def has_one(text: str, stems: Sequence[str]) -> bool:

@@ -105,7 +105,7 @@ def _is_age(text: str, before: str, end: int) -> bool:
     """Whether a number alone is an age: "aged 81", "I'm 45 and"."""
     if any(_SAYS[kind].match(text, end) for kind in ("mass", "amount")):
         return False
-    told = _SAYS["me"].search(before) and _SAYS["me_behind"].match(text, end)
+    told = _SAYS["me_behind"].match(text, end) and _SAYS["me"].search(before)
     return bool(told or _SAYS["aged"].search(before))
 
 

@@ -85,7 +85,7 @@ class DrugLexicon(NameLexicon):
         ("amoxicillin/clav", "pip/tazo", "TMP/SMX", "Depo-Provera"), with their names, in order. Two words of
         English ("met/sit") are none.
         """
-        for pair in _SAYS["pair"].finditer(text):
+        for pair in _SAYS["pair"].finditer(text) if _SAYS["mark"].search(text) else ():
             parts = pair.group("first", "second")
             if not all(part[:_SHORTEST].lower() in self._beginnings for part in parts):
                 continue

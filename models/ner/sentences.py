@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from models.rules.sentences import sentences
-from models.text import PlacedWords
+from models.text import PlacedWords, placed_words
 from models.types import Mention, Stated
 
 
@@ -26,7 +26,7 @@ def read_together(batch: Sequence[str], window: int) -> list[Sentence]:
     """The sentences of each text, consecutive ones together up to `window` words."""
     made: list[Sentence] = []
     for i, text in enumerate(batch):
-        words, first, after, starts = PlacedWords.of(text), 0, 0, list[int]()
+        words, first, after, starts = placed_words(text), 0, 0, list[int]()
         for span in sentences(text):
             end = bisect_left(words.starts, span.end)
             if first < after and end - first > window:
