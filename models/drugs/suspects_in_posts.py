@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from functools import lru_cache
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -101,6 +102,7 @@ def _meant(text: str, drugs: Sequence[NamedDrug], effect: Span) -> tuple[list[Na
     return (meant[0], meant[1]) if any(meant) else (before, after)
 
 
+@lru_cache(maxsize=512)
 def _is_denied(text: str, drug: NamedDrug) -> bool:
     return _SAYS["not"].search(text[max(0, drug.start - _NEAR) : drug.start]) is not None
 

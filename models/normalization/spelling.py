@@ -54,14 +54,14 @@ class Spelling:
         """The most common word that is one edit from this one; None where it is not misspelled."""
         if len(word) < LEAST_LETTERS or not word.isascii() or not word.isalpha() or self._is_known(word):
             return None
-        written = max(self._counts[form] for form in _forms(word))
+        written = max(self._counts.get(form, 0) for form in _forms(word))
         least = max(LEAST_COUNT, TIMES * written)
         moved = chain(exchanged(word, 0), left_out(word), added(word))
         for edits in (moved, replaced(word, ALIKE, 0)):
             found = {
-                w: self._counts[w]
+                w: count
                 for w in edits
-                if self._counts[w] >= least and (not written or w in self._names)
+                if (count := self._counts.get(w, 0)) >= least and (not written or w in self._names)
             }
             if found:
                 return max(sorted(found), key=lambda w: found[w])
