@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO
@@ -78,21 +78,25 @@ AS_IT_IS = HowToRead()
 
 
 def how_to_read(
-    columns: Iterable[str] | None, encoding: str | None, day_first: bool | None, rejected: Path | None
+    columns: Iterable[str] | None,
+    encoding: str | None,
+    day_first: bool | None,
+    rejected: Path | None,
+    fields: Collection[str] = (),
 ) -> HowToRead:
-    """The options of a command; raises typer.BadParameter."""
+    """The options of a command that reads these fields too; raises typer.BadParameter."""
     check_writable(rejected=rejected)
     _check_encoding(encoding)
-    return HowToRead(_columns_of(columns or ()), encoding, day_first, rejected)
+    return HowToRead(_columns_of(columns or (), fields), encoding, day_first, rejected)
 
 
-def _columns_of(items: Iterable[str]) -> Columns:
+def _columns_of(items: Iterable[str], fields: Collection[str]) -> Columns:
     """FIELD=NAME items; raises typer.BadParameter."""
     from models.files.columns import Columns
     from streams.input_reports import PRODUCER_ORDER
 
-    chosen = named_values(items, "FIELD=NAME", PRODUCER_ORDER, "--column")
-    return Columns(chosen, PRODUCER_ORDER)
+    known = (*PRODUCER_ORDER, *fields)
+    return Columns(named_values(items, "FIELD=NAME", known, "--column"), known)
 
 
 def _check_encoding(name: str | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -16,6 +17,7 @@ from models.types import RELEASED
 from streams.cli.arguments import MOST, check_task, check_workers, chosen_releases, version_or_path
 from streams.cli.files import check_writable, write_json
 from streams.cli.groups import MODELS, example
+from streams.cli.input import COLUMN, ENCODING, FORMATS, REJECTED, HowToRead, how_to_read
 from streams.cli.terminal import broker_settings, err, out, print_json, read_settings, say
 
 if TYPE_CHECKING:
@@ -40,46 +42,80 @@ KEY = Annotated[
 ]
 
 
+SCORED = Annotated[
+    str, typer.Argument(help="the task of a stage, posts (tagging and normalization), judge or idiom")
+]
+MARKED = Annotated[
+    Path | None,
+    typer.Option(
+        exists=True,
+        help="folder with the public corpora; or a file of texts with what is right, "
+        f"{FORMATS}: terms (posts, normalization) or summary (summarization)",
+    ),
+]
+SPLIT = Annotated[str | None, typer.Option(help="part of the data; by default the held-out set of the task")]
+RELEASE = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="a version or a directory; by default the bundled one; for posts TASK=RELEASE, repeatable"
+    ),
+]
+
+
 @app.command(rich_help_panel=MODELS, epilog=example("evaluate posts --limit 100"))
 def evaluate(
-    task: Annotated[
-        str, typer.Argument(help="the task of a stage, posts (tagging and normalization), judge or idiom")
-    ],
-    data: DATA = None,
-    split: Annotated[
-        str | None, typer.Option(help="part of the data; by default the held-out set of the task")
-    ] = None,
-    release: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="a version or a directory; by default the bundled one; for posts TASK=RELEASE, repeatable"
-        ),
-    ] = None,
+    task: SCORED,
+    data: MARKED = None,
+    split: SPLIT = None,
+    release: RELEASE = None,
     json: Annotated[Path | None, typer.Option("--json", help="write the evaluation here, as JSON")] = None,
     limit: Annotated[int, typer.Option(min=0, max=MOST, help="maximum number of records; 0: all")] = 0,
+    column: COLUMN = None,
+    encoding: ENCODING = None,
+    rejected: REJECTED = None,
 ) -> None:
-    """Scores a release on a public corpus; prints each score with its interval, baseline and definition.
+    """Scores a release on a public corpus, or on a file; prints scores, intervals, baselines, definitions.
 
     Posts are scored on held-out posts that come with pvstream; all else requires --data.
     """
     from streams.rollout.scoring import score
-    from training.evaluation.evaluate import POSTS, SPLITS, EvaluationError
+    from training.evaluation.evaluate import FILE_FIELDS, POSTS, SPLITS, EvaluationError
 
     check_task(task, tuple(SPLITS))
     check_writable(json=json)
     chosen = chosen_releases(release or ()) if task == POSTS else _only(task, release or ())
-    with err.status(f"{task} on {split or 'the held-out set'}"):
+    rows, refused = None, 0
+    if data is not None and data.is_file():
+        reading = how_to_read(column, encoding, None, rejected, FILE_FIELDS.get(task, ()))
+        rows, refused = _rows(task, data, split, reading, limit)
+    with err.status(task):
         try:
-            evaluation = score(task, chosen, data, read_settings(), split=split, limit=limit)
+            evaluation = score(task, chosen, data, read_settings(), split=split, limit=limit, rows=rows)
         except EvaluationError as error:
             raise typer.BadParameter(str(error)) from None
     out.print(_score_table(evaluation))
-    say(
-        f"{evaluation.task} {evaluation.release} on {evaluation.data} ({evaluation.split}): "
-        f"{evaluation.records} records, {evaluation.seconds:.1f} s"
-    )
+    said = f"{evaluation.task} {evaluation.release} on {evaluation.data} ({evaluation.split}): "
+    say(f"{said}{evaluation.records} records, {evaluation.seconds:.1f} s")
     if json is not None:
         write_json(json, evaluation.as_dict())
+    if refused:
+        raise typer.Exit(1)
+
+
+def _rows(
+    task: str, path: Path, split: str | None, reading: HowToRead, limit: int
+) -> tuple[list[dict[str, Any]], int]:
+    """The rows of a user's file for a task, and how many are refused."""
+    from streams.cli.evaluation_file import marked_rows
+    from training.evaluation.evaluate import FILE_FIELDS, gold_of
+
+    if task not in FILE_FIELDS or split:
+        known = ", ".join(FILE_FIELDS)
+        raise typer.BadParameter(
+            f"{path} is a file: it has no --split, and is read for {known}; others take a folder of corpora",
+            param_hint="--data",
+        )
+    return marked_rows(path, reading, FILE_FIELDS[task], partial(gold_of, task), limit)
 
 
 def _only(task: str, releases: Sequence[str]) -> dict[str, str | Path]:

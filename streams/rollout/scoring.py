@@ -28,8 +28,10 @@ def score(  # noqa: PLR0913  the options of a command
     *,
     split: str | None = None,
     limit: int = 0,
+    rows: Sequence[Mapping[str, Any]] | None = None,
 ) -> Evaluation:
-    """Scores a release of the task, or of posts one of each task that makes their events, on a split.
+    """Scores a release of the task, or of posts one of each task that makes their events, on a split, or on
+    the `rows` of the file `data`.
 
     `releases`: task to version or directory; the others are the bundled ones. Raises EvaluationError where
     the split cannot be read, and ReleaseError.
@@ -47,6 +49,9 @@ def score(  # noqa: PLR0913  the options of a command
     loaded = [load_release(name, releases.get(name), settings) for name in needed]
     model: Any = _together(*loaded) if task == POSTS else loaded[0].model
     version = "+".join(release.version for release in loaded)
+    if data is not None and rows is not None:
+        corpus = evaluation.corpus_of(task, data, rows)
+        return evaluation.evaluate_on(task, model, version, evaluation.FILE, corpus)
     return evaluation.evaluate(task, model, version, data or _NO_DATA, split, limit)
 
 

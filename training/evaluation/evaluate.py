@@ -14,12 +14,16 @@ from typing import Any
 from models.releases.manifest import Score
 from models.scores import Comparison, Counts, Interval, Measure, bootstrap, paired_bootstrap
 from training.evaluation import acronym, idiom, judged_events, ner, normalization, relation, statuses
+from training.evaluation.files import FIELDS as FILE_FIELDS
+from training.evaluation.files import corpus_of, gold_of
 from training.evaluation.posts import measure as posts
 from training.evaluation.posts.found import PostModels
 from training.evaluation.result import EvaluationError, Part, Result
 from training.evaluation.summarization import measure as summarization
 
 __all__ = [
+    "FILE",
+    "FILE_FIELDS",
     "POSTS",
     "PRIMARY",
     "SPLITS",
@@ -28,8 +32,10 @@ __all__ = [
     "PostModels",
     "as_scores",
     "compare",
+    "corpus_of",
     "evaluate",
     "evaluate_on",
+    "gold_of",
     "manifest_scores",
 ]
 
@@ -50,6 +56,8 @@ _TASKS: dict[str, Any] = {
 SPLITS: dict[str, tuple[str, ...]] = {
     task: module.SPLITS + statuses.SPLITS * (module in {ner, relation}) for task, module in _TASKS.items()
 }
+#: What `--split` is of a file of the user's.
+FILE = "file"
 #: The score by which two releases of a task are compared; higher is better.
 PRIMARY: dict[str, str] = {task: module.PRIMARY for task, module in _TASKS.items()}
 

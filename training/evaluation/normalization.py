@@ -47,7 +47,7 @@ class Corpus(NamedTuple):
     data: str
     records: Sequence[Any]
     trained: list[GoldCoding]
-    """mentions that a release may have been trained on"""
+    """mentions that a release may have been trained on; empty where nobody knows"""
 
 
 def read(data: Path, split: str, limit: int) -> Corpus | removed_terms.Removed:
@@ -94,6 +94,8 @@ def measure(model: Any, corpus: Corpus | removed_terms.Removed) -> Result:
         corpus.records, model.mention_only().predict([without_context(q) for q in queries]), by_term, trained
     )
     measures = _measures()
+    if not corpus.trained:
+        measures = tuple(m for m in measures if not m.name.endswith("seen"))
     if not counts[:, _CONTEXT].any():
         # No sentence was read, so none has a weight.
         measures = tuple(m for m in measures if m.name != "context_weight")

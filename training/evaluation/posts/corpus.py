@@ -64,6 +64,8 @@ class Corpus(NamedTuple):
 
     data: str
     records: Sequence[GoldPost]
+    spans: bool = True
+    """whether it is known where the events are told"""
 
 
 def teaching(limit: int = 0) -> Corpus:
