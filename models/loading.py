@@ -253,7 +253,7 @@ def model_class(task: str) -> Any:
         case "summarization":
             from models.summarization.model import SummarizationModel as Class  # type: ignore[assignment]  # noqa: PLC0415
         case "idiom":
-            from models.idiom.model import IdiomModel as Class  # type: ignore[assignment]  # noqa: PLC0415
+            from models.idiom import IdiomModel as Class  # type: ignore[assignment]  # noqa: PLC0415
         case "judge":
             from models.ner.judge import JudgeModel as Class  # type: ignore[assignment]  # noqa: PLC0415
         case _:

@@ -12,7 +12,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 SOURCES = ["benchmarks", "docs", "models", "streams", "tests", "training"]
-MOST_FILES, MOST_LINES = 20, 40
+PACKAGES = ["benchmarks", "models", "streams", "training"]
+FEWEST_FILES, MOST_FILES, MOST_LINES = 3, 20, 40
 #: Bytes of all releases that the history holds, for ever: whoever commits a release raises this by its size,
 #: once, when it is final.
 RELEASES_IN_HISTORY = 431_211_783
@@ -28,6 +29,16 @@ def test_no_folder_holds_more_than_twenty_modules() -> None:
     found = Counter(path.parent for path in modules if path.name != "__init__.py")
     assert found.keys() >= {ROOT / "tests", ROOT / "benchmarks"}
     assert {str(folder.relative_to(ROOT)): n for folder, n in found.items() if n > MOST_FILES} == {}
+
+
+def test_each_package_holds_at_least_three_files_or_packages() -> None:
+    packages = [init.parent for folder in PACKAGES for init in (ROOT / folder).rglob("__init__.py")]
+    assert len(packages) > len(PACKAGES)
+    found = {
+        str(folder.relative_to(ROOT)): len([*folder.glob("*.py"), *folder.glob("*/__init__.py")])
+        for folder in packages
+    }
+    assert {folder: n for folder, n in found.items() if n < FEWEST_FILES} == {}
 
 
 def test_no_file_has_a_name_that_says_nothing_of_its_content() -> None:

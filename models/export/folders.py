@@ -16,7 +16,7 @@ from torch import nn
 from models.encoder.model import Encoder
 from models.export.card import Form, card
 from models.export.networks import ExportError, Tags, Vectors, exported_encoder, token_classifier
-from models.idiom.model import LAST, LAST_TWO
+from models.idiom import LAST, LAST_TWO
 from models.releases.manifest import Release
 from models.releases.private import private_folder
 

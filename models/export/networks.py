@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from models.encoder.model import Encoder, encoder_of
 from models.encoder.weights import ADAPTER
-from models.idiom.model import LAST, TOKENS, Marker, with_pooling
+from models.idiom import LAST, TOKENS, Marker, with_pooling
 from models.ner.decoding import CONTINUATION, tags_of
 from models.ner.model import HEAD
 from models.ner.tagging import NEVER

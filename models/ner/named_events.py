@@ -9,7 +9,7 @@ from models.drugs.uses import bundled_uses
 from models.lexicon import NameLexicon, shared
 from models.ner.mention_rules import Cover, barred_words, is_whole_tag
 from models.tables import read_tsv
-from models.terminology.names import term_named
+from models.terminology import term_named
 from models.text import PlacedWords
 from models.types import ADE, DRUG, Mention, Span
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from models.drugs.uses import bundled_uses
 from models.rules.notation import patterns
-from models.terminology.names import term_at_end
+from models.terminology import term_at_end
 from models.text import word_texts
 from models.types import ADE, Mention, Stated
 

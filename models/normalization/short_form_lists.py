@@ -11,7 +11,7 @@ from typing import NamedTuple
 from models.normalization.usual_forms import long_forms
 from models.once import once
 from models.rules.notation import patterns
-from models.terminology.names import term_named
+from models.terminology import term_named
 from models.types import ADE, CODED_LABELS, Expansion, Mention, Relation, TaggedText
 
 _SAYS = patterns("short_form_lists")

@@ -6,7 +6,7 @@ import re
 
 from models.once import once
 from models.tables import DATA, read_tsv
-from models.terminology.names import term_named
+from models.terminology import term_named
 from models.types import Expansion
 
 #: How often other meanings may be meant where a meaning is the only one that is expected.

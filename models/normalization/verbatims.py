@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import permutations
 
 from models.rules.notation import patterns
-from models.terminology.names import term_named
+from models.terminology import term_named
 from models.types import ADE, WITHDRAWAL, Mention, Span
 
 _SAYS = patterns("verbatims")

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from models.drugs import bundled_lexicon
 from models.reading_form.edits import Edit
-from models.terminology.names import term_named
+from models.terminology import term_named
 from models.vocabulary import common_words
 
 _SPACE = "\u200b"

@@ -17,7 +17,7 @@ from operator import attrgetter
 
 from models.drugs.uses import bundled_uses
 from models.rules.notation import patterns
-from models.terminology.names import term_at_end
+from models.terminology import term_at_end
 from models.types import DRUG, Mention
 
 _SAYS = patterns("purpose")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from models.drugs import bundled_lexicon
 from models.relation.pairs import SentenceMention
 from models.rules.sentences import whole_sentences
-from models.terminology.names import term_at_end, term_named
+from models.terminology import term_at_end, term_named
 from models.text import word_texts, words_to_read
 from models.types import ADE, Expansion, Span
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from models.idiom.model import Marker, idiom_token
+from models.idiom import Marker, idiom_token
 from training.common.corpora import ENCODING, in_form
 from training.evaluation.idiom import Pair
 from training.teaching.batches import Idiom

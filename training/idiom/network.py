@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from models.encoder.model import Encoder
-from models.idiom.model import add_tokens, idiom_token, with_pooling
+from models.idiom import add_tokens, idiom_token, with_pooling
 from training.common import adapter
 from training.common.batching import by_length
 from training.idiom.settings import Settings

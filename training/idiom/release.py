@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 from models.encoder.added_tokens import ExtendedEmbedding
 from models.encoder.base_files import base_digest
 from models.encoder.capabilities import Need
-from models.idiom.model import LAST, TOKENS
+from models.idiom import LAST, TOKENS
 from models.releases.manifest import Release, TrainingData
 from training.common import UserError, adapter
 from training.common.build import build_release

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from models.encoder.added_tokens import ExtendedEmbedding
 from models.encoder.model import Encoder
-from models.idiom.model import IdiomModel, Marker, with_pooling
+from models.idiom import IdiomModel, Marker, with_pooling
 from training.common.corpora import CorpusError
 from training.common.loop import Trainee, TrainingLoop, steps_of, warmup_linear
 from training.common.precision import mixed

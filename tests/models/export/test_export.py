@@ -18,7 +18,7 @@ from models.export import folders
 from models.export.card import Form
 from models.export.folders import export
 from models.export.networks import ExportError, exported_encoder, token_classifier
-from models.idiom.model import LAST, LAST_TWO, IdiomModel
+from models.idiom import LAST, LAST_TWO, IdiomModel
 from models.ner.decoding import tags_of
 from models.ner.heads import Head
 from models.ner.model import HEAD, NerModel
@@ -29,7 +29,7 @@ from models.releases.manifest import Release
 from models.releases.store import bundled, describe, open_release
 from models.releases.tensors import read_tensors
 from models.types import LABELS
-from tests.models.idiom.test_model import built
+from tests.models.test_idiom import built
 from tests.models.tiny_families import FAMILIES
 from tests.tiny_releases import tiny_release
 

@@ -114,7 +114,7 @@ OTHERS = {
     "export/card.py": "a cell of a table",
     "files/delimited.py": "a line",
     "files/json_values.py": "blanks, the first line",
-    "idiom/model.py": "written idioms",
+    "idiom.py": "written idioms",
     "language.py": "400 characters",
     "memory.py": "a file of the system",
     "ner/mention_rules.py": "tags of a text that `readable` has shortened",

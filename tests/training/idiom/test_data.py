@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from models.idiom.model import Marker
+from models.idiom import Marker
 from training.evaluation.idiom import Pair
 from training.idiom.data import (
     Group,

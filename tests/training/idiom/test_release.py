@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file
 
 from models.encoder.added_tokens import ExtendedEmbedding
-from models.idiom.model import LAST_TWO, TOKENS, IdiomModel
+from models.idiom import LAST_TWO, TOKENS, IdiomModel
 from models.loading import load
 from models.releases.manifest import Release
 from models.releases.store import open_release

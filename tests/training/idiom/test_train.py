@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from models.encoder.model import Encoder
-from models.idiom.model import LAST, LAST_TWO
+from models.idiom import LAST, LAST_TWO
 from tests.training.idiom.corpus import unit
 from tests.training.resumed import assert_same_weights, killed_and_resumed
 from training.common.loop import TrainingLoop

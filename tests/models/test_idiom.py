@@ -14,7 +14,7 @@ from torch import Tensor
 from models.encoder.added_tokens import extended_embedding
 from models.encoder.base_files import base_digest
 from models.encoder.model import Encoder
-from models.idiom.model import (
+from models.idiom import (
     LAST,
     LAST_TWO,
     TOKENS,

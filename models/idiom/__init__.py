@@ -1,1 +1,0 @@
-"""Sentence vectors that represent idioms by their meaning."""
