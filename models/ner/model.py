@@ -32,13 +32,11 @@ from models.ner.decoding import (
 )
 from models.ner.heads import EventHead, Head
 from models.ner.mention_rules import Cover, in_handle, outside_drugs, sound_runs, within_sentences
-from models.ner.named_events import NAMES, candidates, read_names
-from models.ner.outcomes import named_outcomes
 from models.ner.sentences import Sentence, behind, read_together, stated_before
 from models.ner.status_decisions import Case, decided, in_text
 from models.ner.status_head import StatusHead
 from models.ner.tagging import NEVER, Reading, TagChooser, Tagged, spread, words_of
-from models.ner.withdrawals import named_withdrawals
+from models.ner.untagged_events import NAMES, candidates, named_outcomes, named_withdrawals, read_names
 from models.releases.manifest import Release
 from models.releases.tensors import check_size, read_tensors
 from models.text import PlacedWords

@@ -20,7 +20,7 @@ from models.drift import REFERENCE
 from models.encoder.base_files import base_digest
 from models.encoder.capabilities import Need
 from models.ner.model import NerModel
-from models.ner.named_events import NAMES, write_names
+from models.ner.untagged_events import NAMES, write_names
 from models.releases.manifest import Release, Score, TrainingData
 from models.types import CODED_LABELS, LABELS
 from training.common.build import build_release

@@ -13,8 +13,8 @@ from models.lexicon import NameLexicon
 from models.ner.decoding import OUTSIDE, Decoding, tags_of
 from models.ner.heads import EventHead, Head
 from models.ner.model import NerModel
-from models.ner.named_events import candidates, read_names, write_names
 from models.ner.status_head import StatusHead
+from models.ner.untagged_events import candidates, read_names, write_names
 from models.text import PlacedWords
 from models.types import ADE, DRUG, LABELS, NEGATED, NO_EVENT, OWN, RELIEVED, STATUSES, Mention
 

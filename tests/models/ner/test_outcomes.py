@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from models.drugs import DrugLexicon
-from models.ner import outcomes
-from models.ner.outcomes import named_outcomes
+from models.ner import untagged_events
+from models.ner.untagged_events import named_outcomes
 from models.types import ADE, DRUG, OTHER, Mention
 
 DRUGS = DrugLexicon({"taxol": "paclitaxel", "singulair": "montelukast", "vioxx": "rofecoxib"})
@@ -101,7 +101,7 @@ def test_what_a_drug_did_to_somebody_is_named_and_nothing_else(text: str, outcom
 def test_no_outcome_is_passed_over_for_want_of_a_stem(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [text for pair in PAIRS for text in pair]
     gated = [named(text) for text in texts]
-    monkeypatch.setattr(outcomes, "STEMS", ("",))
+    monkeypatch.setattr(untagged_events, "STEMS", ("",))
     assert [named(text) for text in texts] == gated
 
 

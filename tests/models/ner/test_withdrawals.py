@@ -9,7 +9,7 @@ from models.encoder.model import Encoder
 from models.ner.decoding import Decoding, tags_of
 from models.ner.heads import Head
 from models.ner.model import NerModel
-from models.ner.withdrawals import named_withdrawals
+from models.ner.untagged_events import named_withdrawals
 from models.types import ADE, DRUG, LABELS, WITHDRAWAL, Mention
 
 DRUGS = DrugLexicon({"zoloft": "sertraline", "suboxone": "buprenorphine"})

@@ -20,7 +20,7 @@ from models.encoder.weights import ADAPTER
 from models.loading import load
 from models.ner.decoding import TRANSITIONS, Decoding
 from models.ner.model import NerModel
-from models.ner.named_events import NAMES, write_names
+from models.ner.untagged_events import NAMES, write_names
 from models.releases.manifest import Release, ReleaseError
 from models.releases.store import build, describe, open_release
 from models.terminology import Term
