@@ -23,11 +23,10 @@ from models.normalization import patient_phrases
 from models.normalization.context_refining import DCR, Refiner, load_refiner
 from models.normalization.known_wordings import Known, KnownWordings
 from models.normalization.measurements import NORMAL, in_words, only_reading
-from models.normalization.nil_rule import Floats, NilRule, features
+from models.normalization.nil_rule import Floats, NilRule, features, lacks_evidence
 from models.normalization.packed_vectors import PackedVectors, Vectors
 from models.normalization.patient_phrases import Phrases
 from models.normalization.polarity import is_relief, opposes
-from models.normalization.serious import lacks_evidence
 from models.normalization.spelling import Spelling
 from models.normalization.term_index import Array, Near, TermIndex
 from models.releases.manifest import Release, ReleaseError

@@ -10,10 +10,9 @@ from models.assertion.flags import asserted
 from models.case_fields.fields import case_fields
 from models.drugs.suspects import Suspects
 from models.ner.stated_indication import KnownUses
+from models.normalization.nil_rule import is_short_form_of_posts
 from models.normalization.queries import query_of
-from models.normalization.serious import is_short_form_of_posts
-from models.normalization.short_form_lists import with_parts
-from models.normalization.usual_forms import usual_expansions
+from models.normalization.short_forms import usual_expansions, with_parts
 from models.normalization.verbatims import is_verbatim, with_verbatims
 from models.types import CODED_LABELS, DRUG, INDICATION, Assertion, Coding, Expansion, Mention, TaggedText
 from streams import metrics

@@ -8,9 +8,8 @@ import torch
 
 from models.encoder.model import Encoder
 from models.normalization.model import NormalizationModel
-from models.normalization.nil_rule import FEATURES, NilRule, covered, features, overlap
+from models.normalization.nil_rule import FEATURES, NilRule, covered, features, lacks_evidence, overlap
 from models.normalization.patient_phrases import Phrases
-from models.normalization.serious import lacks_evidence
 from models.terminology import Term
 from models.types import Candidate, Query
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from models.normalization.short_form_lists import with_parts
+from models.normalization.short_forms import with_parts
 from models.types import ADE, DRUG, INDICATION, Expansion, Mention, Relation, TaggedText
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from models.normalization.queries import query_of
-from models.normalization.usual_forms import usual_expansions
+from models.normalization.short_forms import usual_expansions
 from models.types import ADE, Mention
 
 

@@ -11,9 +11,8 @@ from models.encoder.model import Encoder
 from models.normalization.measurements import end_with_reading, in_words, only_reading
 from models.normalization.model import NormalizationModel, spelling_of
 from models.normalization.patient_phrases import Phrases
-from models.normalization.queries import query_of
+from models.normalization.queries import effect_of_part, query_of
 from models.normalization.spelling import Spelling
-from models.normalization.wording import effect_of_part
 from models.terminology import Term
 from models.types import ADE, Expansion, Mention, Query
 
