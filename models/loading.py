@@ -192,7 +192,7 @@ def number_formats(device: str) -> list[str]:
 
     On a GPU that is 32 bits, in which it gives the processor's answers and is fast enough (gpu_stages.json).
     """
-    from models.encoder.batch_invariance import has_fast_bfloat16  # noqa: PLC0415
+    from models.encoder.number_formats import has_fast_bfloat16  # noqa: PLC0415
 
     return ["bfloat16", "float32"] if device == "cpu" and has_fast_bfloat16() else ["float32"]
 

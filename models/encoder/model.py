@@ -6,7 +6,7 @@ the text alone.
 Vectors of a text in two batches are equal to 1e-5. They have the same bits where the processor computes each
 row of a product independently of the number of rows: in 32 bits by MKL's strict mode (see
 models/__init__.py), on Intel for any product, on AMD for products of four rows or more, as all of the shipped
-encoders are (at least eight rows); in 16 bits by products over blocks (batch_invariance.py).
+encoders are (at least eight rows); in 16 bits by products over blocks (number_formats.py).
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from models.encoder.base_files import base_digest, has_safetensors, resolve_base
-from models.encoder.batch_invariance import block_linear_layers
 from models.encoder.merging import changed_parameters, check_changes, with_changes
+from models.encoder.number_formats import block_linear_layers
 from models.once import once
 from models.releases.manifest import ReleaseError
 from models.releases.tensors import read_tensors

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from models.encoder.precision import in_32_bits
+from models.encoder.number_formats import in_32_bits
 
 
 class Head(nn.Module):

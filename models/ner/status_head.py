@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from models.encoder.precision import in_32_bits
+from models.encoder.number_formats import in_32_bits
 from models.encoder.word_pieces import WordPieces
 from models.text import PlacedWords
 from models.types import STATUSES, Span

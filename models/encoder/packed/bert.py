@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from models.encoder.batch_invariance import blocked_linear
+from models.encoder.number_formats import blocked_linear
 
 #: Pieces in one forward pass: what a layer computes of them fits the processor's cache.
 PIECES = 1024

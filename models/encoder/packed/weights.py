@@ -17,8 +17,8 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from models.encoder.base_files import resolve_base
-from models.encoder.batch_invariance import blocks
 from models.encoder.merging import changed_parameters, check_changes, with_changes
+from models.encoder.number_formats import blocks
 from models.encoder.packed.bert import BertConfig, Embeddings, Layer, Linear, Norm, PackedBert
 from models.encoder.weights import checked_weights
 from models.once import once

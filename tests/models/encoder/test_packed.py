@@ -17,7 +17,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from models.encoder import batch_invariance
+from models.encoder import number_formats
 from models.encoder.added_tokens import extend_embedding, first_added
 from models.encoder.model import Encoder
 from models.encoder.packed.bert import PIECES, Linear, PackedBert
@@ -172,7 +172,7 @@ def test_an_encoder_of_larger_layers_is_packed_in_16_bits(
     block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Layers of more inputs than a block have products in 32 bits, which are the inputs of others."""
-    monkeypatch.setattr(batch_invariance, "BLOCK", block)
+    monkeypatch.setattr(number_formats, "BLOCK", block)
     base = tiny.mpnet(tmp_path)
     in_16_bits, exact = (
         Encoder.for_inference(base, max_pieces=32, dtype=dtype).encode_pieces(sequences())

@@ -1,8 +1,11 @@
-"""Detects fast 16-bit products, and provides 16-bit linear layers that are batch-invariant."""
+"""Products in 16 bits: whether they are fast, layers whose results do not depend on the batch, and parts of a
+network that compute in 32 bits all the same.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 
 import torch
 from torch import Tensor, nn
@@ -50,3 +53,13 @@ def block_linear_layers(model: nn.Module) -> None:
         for name, child in module.named_children():
             if isinstance(child, nn.Linear) and child.in_features > BLOCK:
                 setattr(module, name, BlockedLinear(child))
+
+
+def in_32_bits(device: torch.device | str) -> AbstractContextManager[object]:
+    """Context without autocast, for layers with one output.
+
+    Their gradients are products with one row or column. On processors with AMX oneDNN 3.12 (in torch 2.13)
+    writes such products out of bounds in 16 bits: training ends with "double free or corruption" or a
+    segmentation fault.
+    """
+    return torch.autocast(torch.device(device).type, enabled=False)
