@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from models.drugs import bundled_lexicon
-from models.drugs.misspelled import generic_of_misspelling
+from models.drugs.informal_names import generic_of_misspelling
 from models.text import PlacedWords, words
 from models.types import Span
 from models.vocabulary import common_words

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from models.drugs import bundled_lexicon
 from models.drugs.classes import group_named
+from models.drugs.informal_names import generic_of_nickname
 from models.drugs.joined import generic_as_written
-from models.drugs.nicknames import generic_of_nickname
 from models.drugs.placeholders import is_placeholder, specified
 from models.drugs.suspects_in_posts import Causes, NamedDrug, causes, is_taken
 from models.text import with_long_forms

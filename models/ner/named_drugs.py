@@ -10,8 +10,8 @@ from operator import attrgetter
 
 from models.drugs import bundled_lexicon
 from models.drugs.classes import Group, bundled_classes
+from models.drugs.informal_names import generic_of_nickname
 from models.drugs.joined import drugs_joined, generic_as_written
-from models.drugs.nicknames import generic_of_nickname
 from models.ner.mention_rules import Cover, in_handle
 from models.types import DRUG, Mention, Span
 

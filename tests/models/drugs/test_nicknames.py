@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from models.drugs import bundled_lexicon, misspelled
-from models.drugs.misspelled import generic_of_misspelling
-from models.drugs.nicknames import BUNDLED, generic_of_nickname
+from models.drugs import bundled_lexicon, informal_names
+from models.drugs.informal_names import BUNDLED, generic_of_misspelling, generic_of_nickname
 from models.tables import read_tsv
 
 
@@ -53,7 +52,7 @@ def test_a_name_that_is_one_letter_from_another_one_is_no_slip_of_it(
     }
     generic_of_misspelling.cache_clear()
     assert {name: generic_of_misspelling(name) for name in rows} == rows
-    monkeypatch.setattr(misspelled, "generic_of_nickname", lambda *_: None)
+    monkeypatch.setattr(informal_names, "generic_of_nickname", lambda *_: None)
     generic_of_misspelling.cache_clear()
     slips = {name: generic_of_misspelling(name) for name in rows}
     generic_of_misspelling.cache_clear()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from models.drugs import BUNDLED as LEXICON
-from models.drugs.misspelled import generic_of_misspelling
+from models.drugs.informal_names import generic_of_misspelling
 from models.drugs.uses import BUNDLED, DrugUses, bundled_uses
 from models.tables import read_tsv
 from models.terminology import load

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from models.drugs import DrugLexicon
-from models.drugs.nicknames import generic_of_nickname
+from models.drugs.informal_names import generic_of_nickname
 from models.types import ADE, CODED_LABELS, DRUG, INDICATION, SYMPTOM
 from training.common.codings.split import heldout_split, split_groups
 from training.common.corpora import GoldCoding, GoldText, letters_and_digits, read_psytar, read_psytar_codes

@@ -1,4 +1,10 @@
-"""Misspelled names of drugs ("cybalta", "trazdone"): a word that is one edit from names of one drug."""
+"""What posts call a drug but for its names: for short ("addy", "spiro"), vaccines by their makers ("the
+Pfizer shot"), what is one letter from the name of another drug ("taurine" and tacrine), and misspelled names,
+which are one edit from names of one drug ("cybalta", "trazdone").
+
+Such a word may be something else too, so it names a drug only where a tagger took it for one or a source
+states it, and the name of a maker only where the text speaks of a vaccine or of an injection.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +12,29 @@ from functools import lru_cache
 from itertools import chain
 
 from models.drugs import bundled_lexicon
-from models.drugs.nicknames import generic_of_nickname
+from models.once import once
+from models.rules.notation import patterns
 from models.spelling import added, exchanged, left_out, replaced
+from models.tables import DATA, read_tsv
 from models.vocabulary import common_words
 
+BUNDLED = DATA / "drug_nicknames.tsv"
+_MAKER = "maker"
+_SAYS = patterns("vaccines")
 #: Letters of the shortest word and of the shortest name; shorter words are one edit from too many names.
 LEAST_LETTERS = 6
+
+
+def generic_of_nickname(name: str, text: str) -> str | None:
+    """The nonproprietary name of a drug that `text` calls `name`, in any case; None for other words."""
+    plain = _SAYS["form"].sub("", " ".join(name.lower().split()))
+    generic, kind = _nicknames().get(plain, (None, ""))
+    return generic if kind != _MAKER or _SAYS["vaccine"].search(text) else None
+
+
+@once
+def _nicknames() -> dict[str, tuple[str, str]]:
+    return {name: (generic, kind) for name, generic, kind in read_tsv(BUNDLED, ("name", "generic", "kind"))}
 
 
 @lru_cache(maxsize=4096)
