@@ -14,9 +14,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from models.reading_form.characters import character_edits
+from models.reading_form.characters import character_edits, lookalike_edits
 from models.reading_form.edits import Edit
-from models.reading_form.lookalikes import lookalike_edits
 from models.reading_form.markup import markup_edits
 from models.reading_form.runs import has_long_run, run_edits
 from models.reading_form.separators import separator_edits

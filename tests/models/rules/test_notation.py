@@ -125,7 +125,6 @@ OTHERS = {
     "normalization/spelling.py": "a mention",
     "quantities.py": "one number",
     "reading_form/characters.py": "characters of a text",
-    "reading_form/lookalikes.py": "words of a text",
     "reading_form/markup.py": "tags of a text",
     "reading_form/runs.py": "runs of a text",
     "reading_form/separators.py": "words of a text",
