@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from models.types import RELEASED
@@ -18,7 +17,7 @@ from streams.cli.arguments import MOST, check_task, check_workers, chosen_releas
 from streams.cli.files import check_writable, write_json
 from streams.cli.groups import MODELS, example
 from streams.cli.input import COLUMN, ENCODING, FORMATS, REJECTED, HowToRead, how_to_read
-from streams.cli.terminal import broker_settings, err, out, print_json, read_settings, say
+from streams.cli.terminal import Table, broker_settings, err, out, print_json, read_settings, say
 
 if TYPE_CHECKING:
     from models.scores import Comparison

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from streams.cli.arguments import (
     MOST,
@@ -21,7 +20,7 @@ from streams.cli.arguments import (
 )
 from streams.cli.files import check_writable, write_json, write_whole
 from streams.cli.groups import MODELS, OPERATE, example
-from streams.cli.terminal import broker_settings, out, progress_bar, say
+from streams.cli.terminal import Table, broker_settings, out, progress_bar, say
 
 if TYPE_CHECKING:
     from streams.replay.comparison import Comparison

@@ -11,7 +11,9 @@ import orjson
 import typer
 from pydantic import ValidationError
 from pydantic_settings import SettingsError
-from rich.console import Console, ConsoleDimensions
+from rich import table
+from rich.console import Console, ConsoleDimensions, ConsoleOptions, RenderResult
+from rich.measure import measure_renderables
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 #: Characters: more than any table has, and few enough for a progress bar.
@@ -33,6 +35,24 @@ class _Console(Console):
     @size.setter
     def size(self, new_size: tuple[int, int]) -> None:
         self._width, self._height = new_size
+
+
+class Table(table.Table):
+    """A table that breaks no word where the longest words of all columns fit beside each other, and never
+    leaves letters out.
+    """
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        cells = ([column.header, *column.cells] for column in self.columns)
+        widths = [measure_renderables(console, options, column) for column in cells]
+        # Each column has a line and a blank on its left, and a blank on its right.
+        free = options.max_width - 3 * len(widths) - 1 - sum(width.minimum for width in widths)
+        wanted = sum(width.span for width in widths)
+        for column, width in zip(self.columns, widths, strict=True):
+            column.overflow = "fold"
+            if 0 <= free < wanted:
+                column.width = width.minimum + free * width.span // wanted
+        return super().__rich_console__(console, options)
 
 
 out = _Console()

@@ -9,14 +9,13 @@ from typing import Any
 
 import orjson
 from rich.console import Console
-from rich.table import Table
 
 from streams import topics
 from streams.broker.consumer import kafka_consumer, running_client
 from streams.broker.ranges import read_chunks
 from streams.broker.topic_check import differences
 from streams.cli.display import plain_text, render
-from streams.cli.terminal import progress_bar, say
+from streams.cli.terminal import Table, progress_bar, say
 from streams.codec import BadRecord, decode_any
 from streams.order import Latest, read_revision
 from streams.records import Inbound

@@ -15,13 +15,12 @@ from rich.progress import (
     TextColumn,
     TimeElapsedColumn,
 )
-from rich.table import Table
 
 from streams.cli.demo.run import Demo, Outcome
 from streams.cli.display import legend, render
 from streams.cli.feed import Arrival, Tally
 from streams.cli.refusals import REFUSALS_SHOWN, counted
-from streams.cli.terminal import say
+from streams.cli.terminal import Table, say
 from streams.stopping import at_signals
 
 

@@ -8,14 +8,13 @@ from dataclasses import asdict
 import typer
 from aiokafka.errors import KafkaError
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from models.releases.manifest import ReleaseError
 from streams.cli.operations import local_checks as local
 from streams.cli.operations.broker_checks import check_brokers
 from streams.cli.operations.local_checks import Finding, Grade
-from streams.cli.terminal import err, print_json, read_settings
+from streams.cli.terminal import Table, err, print_json, read_settings
 from streams.records import Announcement
 from streams.rollout.announcements import read_announcements
 from streams.settings import Settings

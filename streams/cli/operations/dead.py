@@ -6,10 +6,9 @@ from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from streams.cli.terminal import print_json, progress_bar, say
+from streams.cli.terminal import Table, print_json, progress_bar, say
 from streams.dead_letters.browse import DESCRIBED, Letters, browse, describe, printable, read_letter
 from streams.records import Inbound
 from streams.settings import Settings

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from streams.cli.terminal import print_json, say
+from streams.cli.terminal import Table, print_json, say
 from streams.monitoring.status import Member, StageStatus, State, Status
 from streams.monitoring.workers import WorkerStatus
 

@@ -16,7 +16,7 @@ import typer
 
 from streams.cli.arguments import MOST
 from streams.cli.groups import RESULTS, example
-from streams.cli.terminal import broker_settings, err, out, read_settings, say
+from streams.cli.terminal import Table, broker_settings, err, out, read_settings, say
 from streams.stopping import at_signals, freeze
 
 if TYPE_CHECKING:
@@ -148,8 +148,6 @@ def _json_cell(cell: Any) -> Any:
 
 
 def _print(names: list[str], rows: list[tuple[Any, ...]]) -> None:
-    from rich.table import Table
-
     from streams.cli.display import plain_text
 
     table = Table(*names)

@@ -17,7 +17,7 @@ from streams.cli.arguments import INPUT, MOST, MOST_SECONDS
 from streams.cli.files import check_writable, write_whole
 from streams.cli.groups import RESULTS, example
 from streams.cli.store.commands import reading
-from streams.cli.terminal import broker_settings, err, out, read_settings, say
+from streams.cli.terminal import Table, broker_settings, err, out, read_settings, say
 from streams.stopping import end_at_sigterm
 
 if TYPE_CHECKING:
@@ -207,8 +207,6 @@ def _parsed(until: str | None) -> datetime | None:
 
 
 def _print(outcome: Outcome, shown: list[Signal], pairs: int) -> None:
-    from rich.table import Table
-
     from streams.cli.display import plain_text
     from streams.signals.surveillance import CAVEAT
 

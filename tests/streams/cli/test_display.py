@@ -10,6 +10,7 @@ from rich.console import Console
 
 from models.types import ADE, DRUG, Candidate, Mention, Neighbour, Relation, ShortQuestion
 from streams.cli.display import highlighted, render
+from streams.cli.terminal import Table
 from streams.records import (
     Assignment,
     CodedEvent,
@@ -121,3 +122,23 @@ def test_signals_reviews_and_leases_are_shown_in_one_line() -> None:
         "reviews [/b] 3-9 accept, ann, 2026-03-04 12:00:00",
         "leases [/b] 3-9 60 s",
     ]
+
+
+def test_a_table_breaks_no_word_where_the_longest_fit_beside_each_other_and_loses_none() -> None:
+    cells = ("false_posts_other_person", "0.5000", "0.4000 (every name is an event)", "share of posts " * 9)
+    heads = ("score", "value", "baseline", "counted")
+    words = (f"{head} {cell}".split() for head, cell in zip(heads, cells, strict=True))
+    least = sum(max(map(len, column)) for column in words) + 3 * len(cells) + 1
+    for width in (*range(least - 12, least + 40), 1000):
+        table = Table(*heads)
+        table.add_row(*cells)
+        console = Console(width=width)
+        with console.capture() as captured:
+            console.print(table)
+        lines = captured.get().splitlines()
+        assert max(map(len, lines)) <= width
+        columns = [" ".join(line.split("\u2502")[i + 1].strip() for line in lines[3:-1]) for i in range(4)]
+        printed = [column.split() for column in columns]
+        if width >= least:
+            assert printed == [cell.split() for cell in cells]
+        assert ["".join(words) for words in printed] == ["".join(cell.split()) for cell in cells]
