@@ -12,7 +12,6 @@ from typing import Any, Generic, TypeVar
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import KafkaError, NodeNotReadyError, TopicAlreadyExistsError, for_code
 
-from streams.uninterrupted import uninterrupted
 from streams.records import (
     Announcement,
     Assignment,
@@ -29,6 +28,7 @@ from streams.records import (
     TaggedReport,
 )
 from streams.settings import Settings
+from streams.uninterrupted import uninterrupted
 
 R_co = TypeVar("R_co", covariant=True)
 

@@ -14,9 +14,9 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.errors import NodeNotReadyError
 
 from streams.broker import tolerant_headers
-from streams.uninterrupted import uninterrupted
 from streams.settings import Settings
 from streams.topics import broker_name, request_bytes
+from streams.uninterrupted import uninterrupted
 
 #: Seconds after which a consumer that does not stop is told again.
 STOP_AGAIN = 0.5

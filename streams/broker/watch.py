@@ -17,8 +17,8 @@ from aiokafka.errors import KafkaError
 
 from streams import metrics
 from streams.broker.patience import PAUSE, is_lasting, refusal
-from streams.uninterrupted import uninterrupted
 from streams.settings import Settings
+from streams.uninterrupted import uninterrupted
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)

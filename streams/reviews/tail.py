@@ -15,10 +15,10 @@ from aiokafka import TopicPartition
 from streams.broker.consumer import kafka_consumer, kafka_producer
 from streams.broker.ranges import read_between
 from streams.broker.topic_ids import TopicId, topic_ids
-from streams.uninterrupted import uninterrupted
 from streams.codec import encode
 from streams.settings import Settings
 from streams.topics import Topic, TopicsError, broker_name, require
+from streams.uninterrupted import uninterrupted
 
 #: Seconds in which the broker delivers what it has confirmed.
 DELIVERY_SECONDS = 30.0
