@@ -153,6 +153,12 @@ HEADLINES: tuple[Row, ...] = (
         "not given", CLDR, "no, papers leave out the sentences without an event",
     ),
     Row(
+        "relation", "PHEE dev, 961 sentences of case reports, most of them in training",
+        "age, sex, dose, route, duration and onset by rules, overlap F1",
+        "case_fields", "overlap_f1", "one pattern a field",
+        "not given", "none", "no",
+    ),
+    Row(
         "acronym", "CASI, 1,109 held-out rows, acronyms of training", "accuracy",
         "evaluation_acronym", "accuracy", "the acronym's commonest sense",
         "0.546", f"{M_NETWORKS}, BioBERT; from their F = 2 acc / (1 + acc)",
