@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,6 +20,7 @@ import typer
 from numpy.typing import NDArray
 
 from benchmarks.machine import print_and_write, provenance
+from streams.signals.reference import scores
 from streams.signals.statistics.criteria import CRITERIA, evaluate
 from streams.signals.statistics.fitting import prior_of
 from streams.signals.statistics.mixture import Mixture
@@ -40,7 +42,7 @@ PAIRS, NEWS_WEEKS, STIMULUS = 8, 4, 5.0
 #: Copies of one text about each of PAIRS, in one week.
 COPIES = 60
 MONTH = 365.25 / 12 / 7
-ALPHA = 0.05
+ALPHA, LEAST = 0.05, 3
 SCENARIOS = ("repeats", "stimulated reporting", "campaigns")
 DEFINITIONS = {
     "found": "share of planted pairs that meet the criterion in any week from the onset on",
@@ -52,6 +54,8 @@ DEFINITIONS = {
     "stimulated reporting": f"{PAIRS} pairs are reported {STIMULUS:g} times as often for {NEWS_WEEKS} weeks",
     "campaigns": f"{COPIES} copies of one text about each of {PAIRS} pairs in one week",
     "merged": f"repeats and copies are known as such with probability {KNOWN:g}, which is assumed",
+    "auc": f"share of the couples of a planted pair and another one, of {LEAST} reports each, in which the "
+    "statistic of the planted one is the greater after the last week",
     "maxsprt": f"sequential test over the last {WEEKS} weeks, alpha {ALPHA} for each pair",
 }
 Cells = NDArray[Any]
@@ -101,12 +105,8 @@ def simulated(rng: np.random.Generator, scenario: str, precision: float, recall:
 
 def flags(weeks: Cells, prior: Mixture | None) -> tuple[dict[str, Cells], Mixture]:
     """Which pairs meet each criterion after the last of the weeks; `prior` None: fitted anew."""
-    total = weeks.sum(axis=0).astype(float)
+    total, counts = tables(weeks)
     rows, columns = np.nonzero(total)
-    counts = Counts(
-        total[rows, columns], total.sum(axis=1)[rows], total.sum(axis=0)[columns],
-        np.full(len(rows), total.sum()),
-    )  # fmt: skip
     prior = prior or prior_of(counts)[0]
     found = evaluate(counts, prior)
     met: dict[str, Cells] = {name: criterion(found) for name, criterion in CRITERIA.items()}
@@ -120,6 +120,25 @@ def flags(weeks: Cells, prior: Mixture | None) -> tuple[dict[str, Cells], Mixtur
     for name, flag in met.items():
         squares[name][rows, columns] = flag
     return squares, prior
+
+
+def tables(weeks: Cells) -> tuple[Cells, Counts]:
+    """The reports of all pairs, and the tables of those that have any."""
+    total = weeks.sum(axis=0).astype(float)
+    rows, columns = np.nonzero(total)
+    margins = total.sum(axis=1)[rows], total.sum(axis=0)[columns], np.full(len(rows), total.sum())
+    return total, Counts(total[rows, columns], *margins)
+
+
+def areas(weeks: Cells, planted: Iterable[tuple[int, int]]) -> dict[str, float]:
+    """For each criterion the area under the curve of its statistic after the last week."""
+    total, counts = tables(weeks)
+    effects = np.zeros(total.shape, bool)
+    for place in planted:
+        effects[place] = True
+    chosen = np.flatnonzero(counts.n >= LEAST)
+    rated = scores(evaluate(counts, prior_of(counts)[0]), chosen, effects[np.nonzero(total)][chosen])
+    return {name: row["auc"] for name, row in rated.items()}
 
 
 def weeks_met(weeks: Cells) -> dict[str, Cells]:
@@ -163,9 +182,14 @@ def main(
     for scenario in SCENARIOS:
         streams = [simulated(np.random.default_rng(i), scenario, precision, recall) for i in range(runs)]
         for counted in ("every report", "merged"):
-            met = [weeks_met(s.every if counted == "every report" else s.merged) for s in streams]
+            cells = [s.every if counted == "every report" else s.merged for s in streams]
+            met = [weeks_met(weeks) for weeks in cells]
+            rated = [areas(weeks, s.planted) for s, weeks in zip(streams, cells, strict=True)]
             for name in met[0]:
-                rows[f"{name}, {scenario}, {counted}"] = row_of(streams, [one[name] for one in met])
+                row = row_of(streams, [one[name] for one in met])
+                if name in rated[0]:
+                    row["auc"] = round(float(np.mean([one[name] for one in rated])), 3)
+                rows[f"{name}, {scenario}, {counted}"] = row
     figures = {
         "runs": runs,
         "precision": precision,

@@ -28,6 +28,7 @@ from streams.cli.operations import commands as operations
 from streams.cli.store import cases as case_commands
 from streams.cli.store import commands as store_commands
 from streams.cli.store import listed as listed_commands
+from streams.cli.store import reference as reference_commands
 from streams.cli.store import signals as signal_commands
 from streams.cli.store import supplement as supplement_commands
 from streams.cli.store import web as web_commands
@@ -43,8 +44,8 @@ app = typer.Typer(
 )  # fmt: skip
 GROUPS = (
     pipeline_commands, annotate, source_commands, topic_commands, release_commands, replay_commands,
-    operations, store_commands, signal_commands, listed_commands, web_commands, case_commands,
-    supplement_commands,
+    operations, store_commands, signal_commands, listed_commands, reference_commands, web_commands,
+    case_commands, supplement_commands,
 )  # fmt: skip
 for group in GROUPS:
     app.add_typer(group.app)

@@ -9,7 +9,7 @@ import csv
 import io
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,7 +91,7 @@ def read(
     """
     found: defaultdict[str, set[str]] = defaultdict(set)
     left_out = []
-    for line, one, other in _pairs(path, columns):
+    for line, (one, other) in cells(path, columns):
         known, name = first(one.lower()), terms.get(other.lower())
         if known is None or name is None:
             column, value = (columns[0], one) if known is None else (columns[1], other)
@@ -103,8 +103,10 @@ def read(
     return Loaded({name: sorted(terms) for name, terms in sorted(found.items())}, left_out)
 
 
-def _pairs(path: Path, columns: tuple[str, str]) -> Iterator[tuple[int, str, str]]:
-    """Number of the line and the two cells; empty where a line lacks them."""
+def cells(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
+    """Number and cells of each line of a CSV file as `read` takes it, a missing cell empty. Raises
+    UnreadableFile.
+    """
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -115,11 +117,11 @@ def _pairs(path: Path, columns: tuple[str, str]) -> Iterator[tuple[int, str, str
     try:
         names = [name.strip().lower() for name in next(rows, [])]
         if not set(columns) <= set(names):
-            raise UnreadableFile(f"{path}: the header needs the columns {' and '.join(columns)}")
+            last = f"{', '.join(columns[:-1])} and {columns[-1]}"
+            raise UnreadableFile(f"{path}: the header needs the columns {last}")
         places = [names.index(column) for column in columns]
         for row in rows:
             if any(cell.strip() for cell in row):
-                one, other = ("".join(row[place : place + 1]).strip() for place in places)
-                yield rows.line_num, one, other
+                yield rows.line_num, ["".join(row[place : place + 1]).strip() for place in places]
     except csv.Error as error:
         raise UnreadableFile(f"{path}, line {rows.line_num}: {error}") from None

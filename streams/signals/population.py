@@ -43,6 +43,16 @@ class Population:
     """Only reports that repeat none which counts from before `start`."""
     all_reports: bool = False
     """Each report of a group counts."""
+    outcomes: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Names with preferred terms that count as a term of that name."""
+
+    @property
+    def term(self) -> str:
+        """The column of `pairs` with the terms, or what to select in its place."""
+        if self.level == "soc" or not self.outcomes:
+            return self.level
+        named = ((quoted(name), ", ".join(map(quoted, terms))) for name, terms in self.outcomes)
+        return f"CASE {' '.join(f'WHEN pt IN ({terms}) THEN {name}' for name, terms in named)} ELSE pt END"
 
     @property
     def unit(self) -> str:
@@ -189,9 +199,8 @@ def _ask(
 ) -> Iterable[Any]:
     """Reports for each value of the keys, as rows of the keys and the number, by default of unique ones."""
     units = units or (population.unit,)
-    term = {"pt": "pt", "soc": "soc"}[population.level]
     first = f"min({stratum}) OVER (PARTITION BY {population.unit})"
-    columns = {"drug": "drug", "term": term, "stratum": first}
+    columns = {"drug": "drug", "term": population.term, "stratum": first}
     chosen = [f"{columns[key]} AS k{i}" for i, key in enumerate(keys)]
     names = [f"k{i}" for i in range(len(keys))]
     where = population.where() + (f" AND {stratum} IS NOT NULL" if "stratum" in keys else "")

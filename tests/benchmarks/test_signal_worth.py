@@ -21,6 +21,8 @@ def test_a_campaign_makes_a_signal_of_nothing_unless_its_copies_are_merged(
     for name, weeks in (("every", stream.every), ("merged", stream.merged)):
         met = signal_worth.weeks_met(weeks)
         rows[name] = signal_worth.row_of([stream], [met["ic025"]])
+        rows[name]["auc"] = signal_worth.areas(weeks, stream.planted)["ic025"]
     assert rows["every"]["misled"] == 1.0 > rows["merged"]["misled"]
+    assert 0.5 < rows["every"]["auc"] < rows["merged"]["auc"] < 1
     for row in rows.values():
         assert row["found, risk 8"] == 1.0 and row["weeks, risk 8"] < 8

@@ -10,7 +10,7 @@ import pytest
 
 from streams.signals.facts import facts
 from streams.signals.history import past
-from streams.signals.population import Population
+from streams.signals.population import Population, count
 from streams.signals.statistics.fitting import DEFAULT
 from streams.signals.watch import WEEKS
 from tests.streams.store.conftest import Open
@@ -39,3 +39,13 @@ def test_completeness_countries_and_past_weeks_are_the_same_in_every_database(op
     assert gone.n.tolist() == [[1] * (WEEKS - 2) + [3, 4], [0] * WEEKS]
     assert np.isfinite(gone.ic025).all() and np.isfinite(gone.eb05).all()
     assert gone.weeks[-1] == "2026-03-02"
+
+
+def test_terms_of_an_outcome_count_as_one_in_every_database(opened: Open) -> None:
+    database = opened(write=True)
+    told = (event(), event(pt="Insomnia"), event(pt="Rash")), (event(pt="Insomnia"),)
+    apply(database, *(message(i, report(f"r{i}", i, *events)) for i, events in enumerate(told)))
+    population = Population(outcomes=(("the patient's \\ ill", ("Nausea", "Insomnia")),))
+    tables = count(database, population)
+    assert tables.pairs == [("sertraline", "Rash"), ("sertraline", "the patient's \\ ill")]
+    assert tables.counts.n.tolist() == tables.counts.term.tolist() == [1, 2]
