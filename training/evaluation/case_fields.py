@@ -19,7 +19,7 @@ from models.types import Mention
 from training.common.corpora import in_form, json_lines
 from training.evaluation.result import Result
 
-SPLIT, FILE = "phee_dev", "phee/dev.jsonl"
+SPLITS, FILE = ("phee_fields",), "phee/dev.jsonl"
 #: Arguments of PHEE's events, and their fields. An age is one in years or a word such as "infant".
 FIELDS = {
     ("Subject", "Age"): "age", ("Subject", "Gender"): "sex", ("Treatment", "Dosage"): "dose",
@@ -53,7 +53,7 @@ class Cases(NamedTuple):
     records: list[Sentence]
 
 
-def read(data: Path, limit: int) -> Cases:
+def read(data: Path, _split: str, limit: int) -> Cases:
     """The sentences of PHEE's file. Raises CorpusError, and FileNotFoundError."""
     with in_form(data / FILE):
         rows = [json.loads(line) for _, line in json_lines(data / FILE)]

@@ -13,7 +13,16 @@ from typing import Any
 
 from models.releases.manifest import Score
 from models.scores import Comparison, Counts, Interval, Measure, bootstrap, paired_bootstrap
-from training.evaluation import acronym, idiom, judged_events, ner, normalization, relation, statuses
+from training.evaluation import (
+    acronym,
+    case_fields,
+    idiom,
+    judged_events,
+    ner,
+    normalization,
+    relation,
+    statuses,
+)
 from training.evaluation.files import FIELDS as FILE_FIELDS
 from training.evaluation.files import corpus_of, gold_of
 from training.evaluation.posts import measure as posts
@@ -53,9 +62,10 @@ _TASKS: dict[str, Any] = {
 }
 #: The splits of each task; the first is the default. A release trained on fold 1 of the ADE corpus has seen
 #: the test sentences of the other folds.
-SPLITS: dict[str, tuple[str, ...]] = {
-    task: module.SPLITS + statuses.SPLITS * (module in {ner, relation}) for task, module in _TASKS.items()
-}
+SPLITS: dict[str, tuple[str, ...]] = {task: module.SPLITS for task, module in _TASKS.items()}
+SPLITS["ner"] += statuses.SPLITS
+SPLITS["relation"] += statuses.SPLITS + case_fields.SPLITS
+_OF_SPLIT = {split: module for module in (statuses, case_fields) for split in module.SPLITS}
 #: What `--split` is of a file of the user's.
 FILE = "file"
 #: The score by which two releases of a task are compared; higher is better.
@@ -185,7 +195,7 @@ def manifest_scores(task: str, model: Any, data: Path, splits: Sequence[str], li
 
 
 def _module(task: str, split: str) -> Any:
-    return statuses if split in statuses.SPLITS else _TASKS[task]
+    return _OF_SPLIT.get(split, _TASKS[task])
 
 
 def _read(task: str, data: Path, split: str, limit: int) -> Any:

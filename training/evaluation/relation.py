@@ -23,13 +23,12 @@ from training.common.corpora import (
     read_negative_abstracts,
 )
 from training.common.tagging.spans import DictionaryTagger, Mentioned, gold_spans, mention_spans
-from training.evaluation import case_fields
 from training.evaluation.measures import macro_f1
 from training.evaluation.result import Part, Result
 
 FOLDS, GROUPS = "ade_fold_", "ade_group_"
-#: The folds of the papers, ten parts that share no abstract, and the fields of cases.
-SPLITS = (*(f"{kind}{number}" for kind in (FOLDS, GROUPS) for number in range(1, 11)), case_fields.SPLIT)
+#: The folds of the papers, and ten parts that share no abstract.
+SPLITS = tuple(f"{kind}{number}" for kind in (FOLDS, GROUPS) for number in range(1, 11))
 PRIMARY = "re_corpus_f1"
 LABELS = (DRUG, ADE)
 SEED = 42
@@ -159,10 +158,8 @@ def split_negatives(ade: Path, split: str) -> tuple[list[GoldText], list[GoldTex
     )
 
 
-def read(data: Path, split: str, limit: int) -> Corpus | case_fields.Cases:
+def read(data: Path, split: str, limit: int) -> Corpus:
     """The test part of a split and the held-out negatives, the first `limit` of each."""
-    if split == case_fields.SPLIT:
-        return case_fields.read(data, limit)
     training, test = split_texts(data / "ade", split)
     _, negatives = split_negatives(data / "ade", split)
     last = limit or None
@@ -170,10 +167,8 @@ def read(data: Path, split: str, limit: int) -> Corpus | case_fields.Cases:
     return Corpus(f"ADE corpus {name} test", training, test[:last], negatives[:last])
 
 
-def measure(model: Any, corpus: Corpus | case_fields.Cases) -> Result:
+def measure(model: Any, corpus: Corpus) -> Result:
     """Evaluates a model with `predict`, and `relate` for the relations among given mentions."""
-    if isinstance(corpus, case_fields.Cases):
-        return case_fields.measure(model, corpus)
     texts = [t.text for t in corpus.test]
     started = time.perf_counter()
     tagged = model.predict(texts)

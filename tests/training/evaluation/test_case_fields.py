@@ -37,7 +37,7 @@ def written(folder: Path, marks: Any = MARKS) -> Path:
 
 def test_fields_are_scored_beside_a_pattern_by_exact_and_by_shared_characters(tmp_path: Path) -> None:
     model = Fake(lambda text: TaggedText(mentions(text, zoloft=DRUG, rash=ADE)))
-    found = evaluate("relation", model, "v1", written(tmp_path), case_fields.SPLIT)
+    found = evaluate("relation", model, "v1", written(tmp_path), case_fields.SPLITS[0])
     assert (found.data, found.records) == ("PHEE dev, sentences of case reports", 1)
     # Age, sex, onset and route are exact; the dose is part of the gold one; no duration is found.
     assert found.scores["exact_f1"] == pytest.approx(2 * 4 / (5 + 6))
@@ -46,8 +46,8 @@ def test_fields_are_scored_beside_a_pattern_by_exact_and_by_shared_characters(tm
     assert found.scores["duration_overlap_f1"] == 0
     assert found.baselines["overlap_f1"] == pytest.approx(2 * 5 / (5 + 6))
     (tmp_path / case_fields.FILE).write_text('{"context": "A", "annotations": [{"events": [1]}]}\n')
-    with pytest.raises(EvaluationError, match="phee_dev"):
-        evaluate("relation", model, "v1", tmp_path, case_fields.SPLIT)
+    with pytest.raises(EvaluationError, match="phee_fields"):
+        evaluate("relation", model, "v1", tmp_path, case_fields.SPLITS[0])
 
 
 def test_of_two_found_ones_in_one_gold_span_one_is_right() -> None:
@@ -57,7 +57,7 @@ def test_of_two_found_ones_in_one_gold_span_one_is_right() -> None:
 
 
 def test_the_recorded_baseline_is_that_of_the_corpus() -> None:
-    corpus = case_fields.read(public_corpora(case_fields.FILE), 0)
+    corpus = case_fields.read(public_corpora(case_fields.FILE), "", 0)
     recorded = json.loads(result_file("case_fields").read_bytes())
     assert len(corpus.records) == recorded["records"] == 961
     result: Result = case_fields.measure(Fake(lambda _: TaggedText(())), corpus)
