@@ -73,11 +73,12 @@ def refresh(
         finish(_over(old, terms, data, output, device_of(device)), data, offered)
         return
     again = task_of(old.manifest.task).refresh
-    if again is None:
-        raise RecipeError(f"a release of {old.manifest.task} is made again by its recipe")
-    if data is None:
+    if data is None and again is not None:
         raise RecipeError("without --terms --data is needed")
-    finish(again(old, Place(data, output, device_of(device))), data, offered)
+    new = again(old, Place(data, output, device_of(device))) if data and again else old
+    if new is old:
+        typer.echo(f"{old.version} has no table, so today's tables change nothing: it stays as it is")
+    finish(new, data, offered)
 
 
 def _over(old: Release, terms: Path, data: Path | None, output: Path, device: torch.device) -> Release:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -17,9 +18,10 @@ from models.acronym.cues import CueWords
 from models.acronym.frequencies import SenseFrequencies
 from models.acronym.m_network import HEAD
 from models.acronym.tables import TableScorer, Weights
+from models.drift import REFERENCE
 from models.encoder.base_files import base_digest
 from models.encoder.capabilities import Need
-from models.releases.manifest import NO_BASE, Release, Score, TrainingData
+from models.releases.manifest import NO_BASE, Release, ReleaseError, Score, TrainingData
 from training.acronym.data import (
     CORPORA,
     COUNTED,
@@ -61,44 +63,89 @@ CANARY = [
 
 def make(settings: Settings, place: Place) -> Release:
     """Writes and scores a release; one with a network is trained first."""
+    dictionary = clinical_dictionary([] if settings.is_network else settings.names)
     with tempfile.TemporaryDirectory(prefix="acronym-") as name:
         folder = Path(name)
-        dictionary = clinical_dictionary([] if settings.is_network else settings.names)
-        write_dictionary(dictionary, folder / "dictionary.tsv")
-        configuration: dict[str, Any] = {}
-        base, digest = NO_BASE, None
-        if settings.is_network:
-            trainee, loop = train(settings, place.data, place.checkpoints, place.device)
-            write_network(trainee, folder)
-            base, digest = settings.base, base_digest(settings.base)
-            configuration |= {"training": asdict(settings), "training_seconds": round(loop.seconds)}
-            configuration["max_pieces"] = settings.pieces
-        else:
-            cue_words = CueWords.load(cues.CLINICAL)
-            if "casi" in settings.names:
-                cue_words = extended(cue_words, mined(casi_parts(place.data / "acronyms")[0], dictionary))
-            cue_words.write(folder / cues.TABLE)
-            words = SenseFrequencies.load(frequencies.CLINICAL).words
-            known = SenseFrequencies(words, counts_of(settings, place.data, dictionary))
-            known.write(folder / frequencies.TABLE, folder / frequencies.COUNTS)
+        stated: dict[str, Any] = {
+            "kind": f"definitions in the text, else {KINDS[settings.objective]}",
+            "base": settings.base if settings.is_network else NO_BASE,
+            "base_sha256": base_digest(settings.base) if settings.is_network else None,
+            "training_data": sources_of(settings),
+        }
+        if not settings.is_network:
+            write_tables(settings, place.data, dictionary, folder)
             # Nothing of the machine or of the networks: equal tables are the same release.
-            configuration["weights"] = Weights(settings.frequency, settings.cues)._asdict()
-        sentences = [marked.text for _, marked in marked_texts("clinical", "train")]
-        configuration |= {"short_forms": len(dictionary), "casi_rows": {"held_out": HELD_OUT, "seed": SEED}}
-        return build_release(
-            folder,
-            task="acronym",
-            kind=f"definitions in the text, else {KINDS[settings.objective]}",
-            base=base,
-            base_sha256=digest,
-            configuration=configuration,
-            training_data=sources_of(settings),
-            canary=CANARY,
-            scores=(lambda model: test_scores(model, place.data, dictionary)) if place.is_scored else None,
-            root=place.output,
-            reference=TextsOf.some("clinical sentences of the teaching corpus, training part", sentences),
-            device=place.device,
-        )
+            weights = Weights(settings.frequency, settings.cues)._asdict()
+            return _built(folder, stated, {"weights": weights}, dictionary, place)
+        trainee, loop = train(settings, place.data, place.checkpoints, place.device)
+        write_network(trainee, folder)
+        trained = {"training": asdict(settings), "training_seconds": round(loop.seconds)}
+        return _built(folder, stated, trained | {"max_pieces": settings.pieces}, dictionary, place)
+
+
+def refreshed(release: Release, place: Place) -> Release:
+    """The release with today's dictionary and, unless it has a network, with today's two tables, whose counts
+    are made anew from the corpora that it names. Raises ReleaseError where it names an unknown one.
+    """
+    manifest = release.manifest
+    if manifest.base == NO_BASE:
+        return make(_settings_of(release), place)
+    stated = {name: getattr(manifest, name) for name in ("kind", "base", "base_sha256", "training_data")}
+    with tempfile.TemporaryDirectory(prefix="acronym-") as name:
+        for file in manifest.files.keys() - {REFERENCE}:
+            shutil.copyfile(release.file(file), Path(name) / file)
+        configuration = manifest.configuration | {"like": release.version}
+        return _built(Path(name), stated, configuration, clinical_dictionary([]), place)
+
+
+def _settings_of(release: Release) -> Settings:
+    """The settings that a release of tables was made with, as its manifest tells them."""
+    weights = Weights(**release.manifest.configuration["weights"])
+    names = {source.name: name for name, source in CORPORA.items()}
+    written = teaching_source(0).name.partition("0")[0]
+    corpora = []
+    for source in release.manifest.training_data:
+        name = WRITTEN if source.name.startswith(written) else names.get(source.name)
+        if name is None:
+            raise ReleaseError(f"{release.version}: the recipe has no corpus {source.name!r}")
+        corpora.append(name)
+    return Settings(corpora=",".join(corpora), frequency=weights.prior, cues=weights.cues)
+
+
+def _built(
+    folder: Path,
+    stated: dict[str, Any],
+    configuration: dict[str, Any],
+    dictionary: Mapping[str, Sequence[str]],
+    place: Place,
+) -> Release:
+    write_dictionary(dictionary, folder / "dictionary.tsv")
+    texts = [marked.text for _, marked in marked_texts("clinical", "train")]
+    counted = {"short_forms": len(dictionary), "casi_rows": {"held_out": HELD_OUT, "seed": SEED}}
+    return build_release(
+        folder,
+        task="acronym",
+        configuration=configuration | counted,
+        canary=CANARY,
+        scores=(lambda model: test_scores(model, place.data, dictionary)) if place.is_scored else None,
+        root=place.output,
+        reference=TextsOf.some("clinical sentences of the teaching corpus, training part", texts),
+        device=place.device,
+        **stated,
+    )
+
+
+def write_tables(
+    settings: Settings, data: Path, dictionary: Mapping[str, Sequence[str]], folder: Path
+) -> None:
+    """Writes how frequent each meaning is, and the cue words."""
+    cue_words = CueWords.load(cues.CLINICAL)
+    if "casi" in settings.names:
+        cue_words = extended(cue_words, mined(casi_parts(data / "acronyms")[0], dictionary))
+    cue_words.write(folder / cues.TABLE)
+    words = SenseFrequencies.load(frequencies.CLINICAL).words
+    known = SenseFrequencies(words, counts_of(settings, data, dictionary))
+    known.write(folder / frequencies.TABLE, folder / frequencies.COUNTS)
 
 
 def write_dictionary(dictionary: Mapping[str, Sequence[str]], path: Path) -> None:
@@ -190,4 +237,4 @@ def check(settings: Settings) -> None:
         check_base(settings.base, Need(pieces=settings.pieces, is_split=True))
 
 
-TASK = Task(Settings, check, make)
+TASK = Task(Settings, check, make, refresh=refreshed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -62,13 +62,13 @@ def _case(text: str, names: tuple[str, ...]) -> Case:
     return Case(text, mentions, Stated(("zoloft",)))
 
 
-def _scores(settings: TaggerSettings, place: Place) -> Callable[[Any], list[Score]] | None:
+def _scores(trained: Mapping[str, Any], place: Place) -> Callable[[Any], list[Score]] | None:
     """On PsyTAR's test part, and on the marked reviews where their corpus is."""
     if not place.is_scored:
         return None
     has_reviews = (place.data / "reviews/druglib.jsonl").is_file()
     splits = ["psytar_test", *(["reviews_development"] if has_reviews else [])]
-    return partial(manifest_scores, JUDGE, data=place.data, splits=splits, limit=settings.limit)
+    return partial(manifest_scores, JUDGE, data=place.data, splits=splits, limit=trained["limit"])
 
 
 FORM = release.Form(
@@ -85,5 +85,10 @@ def make(settings: Settings, place: Place) -> Release:
     return release.make(settings, place, FORM)
 
 
-TASK = Task(Settings, check, make, is_reviewed=True)
-"""Nothing is refreshed or averaged: each release is a whole run."""
+def refreshed(old: Release, place: Place) -> Release:
+    """The release with today's drugs and names, as `training.ner.release.refreshed`."""
+    return release.refreshed([old], place, FORM)
+
+
+TASK = Task(Settings, check, make, refresh=refreshed, is_reviewed=True)
+"""Nothing is averaged: each release is a whole run."""

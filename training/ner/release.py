@@ -59,8 +59,8 @@ class Form(NamedTuple):
     task: str
     kind: str
     canary: list[Any]
-    scores: Callable[[Settings, Place], Callable[[Any], list[Score]] | None]
-    """of settings: what measures a model; None where no scores are read"""
+    scores: Callable[[Mapping[str, Any], Place], Callable[[Any], list[Score]] | None]
+    """of a run's settings by name: what measures a model; None where no scores are read"""
     tagger: Callable[[Any], NerModel]
     """the tagger of a loaded model"""
 
@@ -116,26 +116,21 @@ def _built(
         configuration=configuration,
         training_data=_sources(settings, corpora, trainee.start),
         canary=form.canary,
-        scores=form.scores(settings, place),
+        scores=form.scores(asdict(settings), place),
         root=place.output,
         device=trainee.device,
         chosen=chosen if settings.heads else None,
     )
 
 
-def test_scores(corpora: str, split: str, place: Place) -> Callable[[Any], list[Score]] | None:
+def test_scores(trained: Mapping[str, Any], place: Place) -> Callable[[Any], list[Score]] | None:
     """What measures a model on the test parts of the training corpora; None where no scores are read."""
+    corpora, split = trained["corpora"], trained["split"]
     tested = ([split] if corpora != "psytar" else []) + (["psytar_test"] if corpora != "ade" else [])
     return partial(manifest_scores, "ner", data=place.data, splits=tested) if place.is_scored else None
 
 
-TAGGER = Form(
-    "ner",
-    "CONORM-NER head over a trained encoder",
-    CANARY,
-    lambda settings, place: test_scores(settings.corpora, settings.split, place),
-    lambda model: model,
-)
+TAGGER = Form("ner", "CONORM-NER head over a trained encoder", CANARY, test_scores, lambda model: model)
 
 
 def _sources(settings: Settings, corpora: Mapping[str, Corpus], start: Release | None) -> list[TrainingData]:
@@ -151,33 +146,32 @@ def _sources(settings: Settings, corpora: Mapping[str, Corpus], start: Release |
     return list(dict.fromkeys([*own, *earlier]))
 
 
-def refreshed(releases: Sequence[Release], place: Place) -> Release:
+def refreshed(releases: Sequence[Release], place: Place, form: Form | None = None) -> Release:
     """Drugs and the names of adverse events are those of the bundled tables where the first release has any;
     the rest is as it was in that release, and the scores and the curves over the held-out posts are measured
     anew. The weights of several releases are averaged. Raises ReleaseError where they began with other heads.
     """
-    manifest = releases[0].manifest
+    form, manifest = form or TAGGER, releases[0].manifest
     # Earlier programs measured another curve, which is not measured anew.
     kept = {name: value for name, value in manifest.configuration.items() if name != "own_events"}
     configuration = kept | _origin(releases)
-    trained = configuration["training"]
     sources = [source for release in releases for source in release.manifest.training_data]
     with tempfile.TemporaryDirectory(prefix="ner-") as name:
         folder = Path(name)
         _write_files(folder, releases)
         return build_release(
             folder,
-            task="ner",
+            task=form.task,
             kind=manifest.kind,
             base=manifest.base,
             base_sha256=manifest.base_sha256,
             configuration=configuration,
             training_data=list(dict.fromkeys(sources)),
-            canary=CANARY,
-            scores=test_scores(trained["corpora"], trained["split"], place),
+            canary=form.canary,
+            scores=form.scores(configuration["training"], place),
             root=place.output,
             device=place.device,
-            chosen=held_out_curve,
+            chosen=lambda model: held_out_curve(form.tagger(model)),
         )
 
 

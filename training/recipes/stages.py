@@ -57,7 +57,7 @@ class Task:
     mean: Callable[[Sequence[Release], Place], Release] | None = None
     """the release whose weights are the mean of those of several"""
     refresh: Callable[[Release, Place], Release] | None = None
-    """the same release again with today's tables; nothing is trained"""
+    """the same release again with today's tables, or itself where it has none; nothing is trained"""
     is_reviewed: bool = False
     """whether it learns from reviews"""
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 import typer
 
 from models.acronym.m_network import MNetwork
@@ -14,11 +15,13 @@ from models.acronym.tables import TableScorer, Weights
 from models.drift import REFERENCE
 from models.encoder.weights import WEIGHTS
 from models.loading import load
-from models.releases.manifest import NO_BASE, Release
+from models.releases.manifest import NO_BASE, Release, ReleaseError, TrainingData
 from tests.training.acronym.corpus import DICTIONARY
 from tests.training.recipes.runs import made
+from training.acronym.release import refreshed
 from training.acronym.settings import Settings
 from training.common.corpora import CorpusError
+from training.recipes.stages import Place
 
 SMALL: dict[str, Any] = {"objective": "m", "epochs": 1, "pieces": 64, "precision": "float32"}
 TABLES = {"dictionary.tsv", "frequencies.tsv", "counts.tsv", "cues.tsv", REFERENCE}
@@ -94,6 +97,40 @@ def test_a_release_is_made_without_one_of_the_corpora_or_both(
     assert set(counts(model)) == set(corpora.split(",")) - {"written"}
     # The senses of CASI are not in the dictionary.
     assert ("PE" in model.dictionary) is (kept == "CASI")
+
+
+def test_a_release_of_tables_is_made_again_with_todays_tables(folder: Path, tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"corpora": "casi,written", "frequency": 0.5, "cues": 2.0}
+    first = made("acronym", data=folder, output=tmp_path / "first", **settings)
+    place = Place(folder, tmp_path / "again", torch.device("cpu"))
+    assert refreshed(first, place).manifest == first.manifest
+    with (tmp_path / "dictionary.tsv").open("a", encoding="utf-8") as ours:
+        ours.write("NEW\tnew sense\n")
+    again = refreshed(first, place)
+    assert "new sense" in expander(again).dictionary["NEW"]
+    stated = again.manifest.configuration
+    assert stated["short_forms"] == len(expander(first).dictionary) == len(expander(again).dictionary)
+    changed = {name for name, file in again.manifest.files.items() if first.manifest.files[name] != file}
+    assert changed == {"dictionary.tsv"}
+    assert [s.value for s in again.manifest.scores] == [s.value for s in first.manifest.scores]
+    sources = [TrainingData(name="another corpus", licence="")]
+    other = Release(first.path, first.manifest.model_copy(update={"training_data": sources}), first.version)
+    with pytest.raises(ReleaseError, match="the recipe has no corpus 'another corpus'"):
+        refreshed(other, place)
+
+
+@pytest.mark.slow
+def test_a_network_gets_todays_dictionary(tiny_bert: str, folder: Path, tmp_path: Path) -> None:
+    settings = {"base": tiny_bert, "corpora": "sdu22_scientific"} | SMALL
+    first = made("acronym", data=folder, output=tmp_path / "first", **settings)
+    (tmp_path / "dictionary.tsv").write_text("short_form\tlong_form\nPD\tplain dose\n", encoding="utf-8")
+    again = refreshed(first, Place(folder, tmp_path / "again", torch.device("cpu")))
+    changed = {name for name, file in again.manifest.files.items() if first.manifest.files[name] != file}
+    assert {"dictionary.tsv"} <= changed <= {"dictionary.tsv", REFERENCE}
+    assert expander(again).dictionary == {"PD": ("plain dose",)}
+    before, after = first.manifest.configuration, again.manifest.configuration
+    assert after == before | {"like": first.version, "short_forms": 1}
+    assert again.manifest.training_data == first.manifest.training_data
 
 
 def test_corpora_that_cannot_be_used_are_refused(tiny_bert: str, folder: Path, tmp_path: Path) -> None:

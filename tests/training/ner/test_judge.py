@@ -10,6 +10,7 @@ import torch
 import typer
 from safetensors.torch import load_file
 
+from models import drugs
 from models.encoder import mpnet
 from models.encoder.weights import ADAPTER
 from models.loading import load
@@ -23,6 +24,7 @@ from training.evaluation.judged_events import JudgedText
 from training.ner import data as ner_data
 from training.ner import release as ner_release
 from training.ner.judge import TASK
+from training.recipes.stages import Place
 from training.teaching.batches import ID
 from training.teaching.markup import parse
 from training.teaching.readers import gold_texts
@@ -49,7 +51,9 @@ class RashTagger:
 
 
 @pytest.mark.usefixtures("few_texts")
-def test_a_run_builds_a_judge_of_low_rank(corpus: Path, tiny_mpnet: str, tmp_path: Path) -> None:
+def test_a_run_builds_a_judge_of_low_rank_that_is_made_again_with_todays_drugs(
+    corpus: Path, tiny_mpnet: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     release = made(
         "judge", data=corpus, output=tmp_path, base=tiny_mpnet, epochs=1, rank=2, stated=1.0, teaching=1.0
     )
@@ -67,6 +71,15 @@ def test_a_run_builds_a_judge_of_low_rank(corpus: Path, tiny_mpnet: str, tmp_pat
     text = "a rash"
     (found,) = loaded.model.predict([Case(text, (Mention(2, 6, "rash", ADE, 0.9),), Stated(("zoloft",)))])
     assert all(text[m.start : m.end] == m.text for m in found)
+    monkeypatch.setattr(drugs, "BUNDLED", tmp_path / "drugs.tsv")
+    drugs.BUNDLED.write_text("name\tgeneric\nzoloft\tsertraline\n", encoding="utf-8")
+    assert TASK.refresh is not None
+    again = TASK.refresh(release, Place(corpus, tmp_path / "again", torch.device("cpu")))
+    files = again.manifest.files
+    assert {name for name, file in files.items() if manifest.files[name] != file} == {drugs.RELEASE_FILE}
+    assert (again.task, again.manifest.canary.inputs) == ("judge", manifest.canary.inputs)
+    assert again.manifest.configuration == manifest.configuration | {"like": release.version}
+    assert [(s.name, s.data) for s in again.manifest.scores] == [(s.name, s.data) for s in manifest.scores]
 
 
 @pytest.mark.usefixtures("few_texts")

@@ -48,19 +48,28 @@ def test_the_recipe_of_relation_makes_a_release_from_nothing(corpus: Path, tmp_p
     assert (training["objective"], training["before"]["objective"]) == ("cldr", "clner")
 
 
-def test_unknown_settings_and_releases_without_tables_or_terminology_are_refused(
-    tmp_path: Path, tiny: dict[str, Release], monkeypatch: pytest.MonkeyPatch
+def test_unknown_settings_and_releases_without_a_terminology_are_refused(
+    tmp_path: Path, tiny: dict[str, Release]
 ) -> None:
     code, said = run("idiom", "--data", tmp_path, "--set", "lrr=1")
     assert code == 2
     assert "no setting 'lrr'; known are base, corpus, language" in said
-    monkeypatch.setattr("training.__main__.task_of", lambda name: task_of("idiom"))
-    code, said = run("refresh", tiny["summarization"].path, "--data", tmp_path)
-    assert code == 2
-    assert "a release of summarization is made again by its recipe" in said
     code, said = run("refresh", tiny["ner"].path, "--terms", tmp_path)
     assert code == 2
     assert "a release of ner has no terminology" in said
+
+
+@pytest.mark.slow
+def test_a_release_of_idioms_has_no_table_and_stays_as_it_is(semeval: Path, tmp_path: Path) -> None:
+    given = [f"base={tiny_models.bert(tmp_path / 'base')}", "epochs=1", "rank=2"]
+    more = [part for one in given for part in ("--set", one)]
+    code, _ = run("idiom", "--data", semeval, "--output", tmp_path, *more)
+    assert code == 0
+    release = release_of(tmp_path, "idiom")
+    code, said = run("refresh", release.path, "--output", tmp_path / "again")
+    assert code == 0 and not (tmp_path / "again").exists()
+    assert f"{release.version} has no table, so today's tables change nothing: it stays as it is" in said
+    assert f"release {release.version} in {release.path}" in said
 
 
 @pytest.mark.slow
