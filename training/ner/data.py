@@ -75,7 +75,7 @@ def read(data: Path, settings: Settings, reviews: Path | None = None) -> dict[st
         posts = _held_out(train, settings, PSYTAR_TAGS, DrugLexicon.load())
         train = joined(posts.train, JOINED if settings.window else 0.0, settings.seed)
         corpora["posts"] = replace(posts, train=train, unsettled=WITHDRAWAL_WORD)
-    if settings.negatives and settings.corpora != "psytar":
+    if settings.negatives:
         texts, _ = split_negatives(data / "ade", settings.split)
         if not texts:
             raise CorpusError(f"{data / 'ade/negatives.txt'} has no sentence to train on")

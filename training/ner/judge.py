@@ -42,9 +42,9 @@ class Settings(TaggerSettings):
     teaching: Share = 0.28
     whole: str = "posts_61,posts_62"
     stated: Share = 0.8
+    reviews: bool = False
     heads: bool = True
     own_from: Share = 0.4
-    window: Count = 96
 
 
 def check(settings: Settings) -> None:

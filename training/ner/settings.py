@@ -17,6 +17,10 @@ Corpora = Literal["both", "ade", "psytar"]
 #: Of the preferred terms whose names a tagger looks for, from 0 to 5.
 LEAST_FREQUENCY = 2
 PROCEDURES = "Surgical and medical procedures"
+#: Words up to which sentences are read together, so that the further heads know what is around.
+WINDOW = 96
+#: Sentences of the ADE corpus without an event that the further heads learn from.
+NEGATIVES = 3000
 #: Probability of an event, and of its being the writer's, from which a name that is not tagged is a mention.
 NAMED_FROM = 0.8
 
@@ -30,22 +34,32 @@ class Settings:
     split: str = "ade_fold_1"
     epochs: Positive = 7
     layers: bool = True
-    rank: Count = 0
     average: Count = 0
     lr: float = 3e-4
     batch: Positive = 32
     teaching: Share = 0.0
-    whole: str = ""
-    stated: Share = 0.0
-    reviews: bool = False
-    negatives: Count = 0
     heads: bool = False
-    own_from: Share = 0.5
-    window: Count = 0
     decode: Literal["viterbi", "paper"] = "viterbi"
     limit: Count = 0
     seed: int = 42
     precision: Precision = "auto"
+
+    # What only a judge has as settings: see training/recipes/judge.toml.
+    rank = 0
+    whole = ""
+    stated = 0.0
+    reviews = False
+    own_from = 0.5
+
+    @property
+    def window(self) -> int:
+        """Words up to which sentences are read together; 0: each is read alone."""
+        return WINDOW if self.heads else 0
+
+    @property
+    def negatives(self) -> int:
+        """Sentences of the ADE corpus without an event that are trained on."""
+        return NEGATIVES if self.heads and self.corpora != "psytar" else 0
 
 
 def event_names() -> list[str]:

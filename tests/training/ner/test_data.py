@@ -19,6 +19,7 @@ from models.types import ADE, DRUG, INDICATION, LABELS, WITHDRAWAL
 from training.common.corpora import CorpusError, GoldMention, GoldText
 from training.common.tagging.word_tags import word_tags
 from training.ner.data import UNKNOWN, WITHDRAWAL_WORD, Corpus, Example, examples, read
+from training.ner.judge import Settings as JudgeSettings
 from training.ner.network import losses_of
 from training.ner.settings import Settings
 from training.ner.train import train
@@ -58,7 +59,7 @@ def test_files_without_a_sentence_are_refused_before_anything_is_trained(
         train(read(own, settings), settings, None)
     negatives.write_text("", encoding="utf-8")
     with pytest.raises(CorpusError, match=r"negatives\.txt has no sentence to train on"):
-        read(own, Settings(negatives=2))
+        read(own, Settings(heads=True))
     assert read(own, Settings()).keys() == {"clinical", "posts"}
 
 
@@ -178,9 +179,11 @@ def test_a_share_of_the_teaching_corpus_is_trained_on_and_nothing_that_is_held_o
     assert "teaching" not in read(corpus, Settings())
     # A batch that is named is read whole, whatever the share of the others.
     batch = {t.id for t in every if t.id.startswith("teaching-posts_1-")}
-    named = read(corpus, Settings(whole="posts_1"))["teaching"].train
+    named = read(corpus, JudgeSettings(teaching=0.0, whole="posts_1"))["teaching"].train
     assert {t.id for t in named} == batch and batch
-    assert {t.id for t in read(corpus, Settings(teaching=0.5, whole="posts_1"))["teaching"].train} >= batch
+    assert {
+        t.id for t in read(corpus, JudgeSettings(teaching=0.5, whole="posts_1"))["teaching"].train
+    } >= batch
     # Those that are flagged are mentions only where that is asked for.
     mentions = [sum(len(t.mentions) for t in texts) for texts in (whole, taught(1.0, heads=True))]
     assert mentions[0] <= mentions[1]

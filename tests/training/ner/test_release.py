@@ -123,7 +123,7 @@ def test_the_event_head_learns_and_is_released(corpus: Path, tmp_path: Path) -> 
     loop = loop_of(base, epochs=4, lr=5e-3, heads=True)
     losses = [epoch.losses["event"] for epoch in loop.epochs()]
     assert losses[-1] < losses[0]
-    made("ner", data=corpus, output=tmp_path, base=base, epochs=2, batch=4, heads=True, negatives=3)
+    made("ner", data=corpus, output=tmp_path, base=base, epochs=2, batch=4, heads=True)
     (path,) = (tmp_path / "ner").iterdir()
     model = load(open_release(path), dtype="float32").model
     assert isinstance(model, NerModel)

@@ -79,7 +79,7 @@ def test_the_recipe_of_ner_makes_a_release_from_nothing_and_makes_it_again(
     """All its stages, each of one epoch over a few texts."""
     monkeypatch.setattr(ner_release, "gold_texts", lambda *named: gold_texts(*named)[:20])
     base = tiny_models.bert(tmp_path / "base")
-    given = [f"base={base}", "limit=5", "epochs=1", "teaching=0.01", "negatives=2"]
+    given = [f"base={base}", "limit=5", "epochs=1", "teaching=0.01"]
     more = [part for one in given for part in ("--set", one)]
     code, said = run("ner", "--data", corpus, "--output", tmp_path, "--run", tmp_path / "run", *more)
     assert code == 0
