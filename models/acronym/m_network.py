@@ -8,7 +8,7 @@ fits best. No bundled release has one: `training/recipes/papers/acronym.toml` ma
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -20,8 +20,6 @@ from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import check_size, read_tensors
 
 HEAD = "head.safetensors"
-#: Over which pieces the mean is: of the whole text, or of the acronym's place alone.
-Pooling = Literal["text", "span"]
 #: Dimension to which the mean is mapped.
 SIZE = 64
 #: Pieces of a form that are read; the longest of our dictionaries has as many.
@@ -31,19 +29,11 @@ NO_CANDIDATE = float("inf")
 BATCH = 64
 
 
-class MarkedPieces(NamedTuple):
-    """The pieces of a text; those of the acronym, or of what replaces it, are `first` to `last` - 1."""
-
-    pieces: tuple[int, ...]
-    first: int
-    last: int
-
-
 class MNetwork:
     """Encoder and linear layer; several threads may use one at once."""
 
-    def __init__(self, encoder: Encoder, dense: nn.Linear, pooling: Pooling) -> None:
-        self.encoder, self.dense, self.pooling = encoder, dense.eval(), pooling
+    def __init__(self, encoder: Encoder, dense: nn.Linear) -> None:
+        self.encoder, self.dense = encoder, dense.eval()
 
     @classmethod
     def load(cls, release: Release, **options: Any) -> MNetwork:
@@ -51,13 +41,15 @@ class MNetwork:
         files and configuration do not fit.
         """
         stored = read_tensors(release.file(HEAD))
-        if stored.keys() != {"weight", "bias"}:
+        # Older ones may have the mean over the acronym's place.
+        pooling = release.manifest.configuration["training"].get("pooling", "text")
+        if stored.keys() != {"weight", "bias"} or pooling != "text":
             raise ReleaseError(f"{release.version}: made with a head that is no m-network; make it again")
         encoder = encoder_of(release, **options)
         check_size(stored, SIZE * encoder.dimension, release.version)
         dense = nn.Linear(encoder.dimension, SIZE)
         dense.load_state_dict(stored)
-        return cls(encoder, dense, release.manifest.configuration["training"]["pooling"])
+        return cls(encoder, dense)
 
     def scores(self, questions: Sequence[Question]) -> list[list[float]]:
         """Softmax of the negative distances."""
@@ -86,7 +78,7 @@ class MNetwork:
         """What the layer reads of the (texts, dimension) means of a question: in training a part of it."""
         return pooled
 
-    def tokenize(self, texts: Sequence[MarkedText]) -> list[MarkedPieces]:
+    def tokenize(self, texts: Sequence[MarkedText]) -> list[tuple[int, ...]]:
         """The pieces of each text. Each side of the acronym is cut at the same length whatever is in its
         place, so that an anchor and its candidates have the same context.
         """
@@ -99,31 +91,27 @@ class MNetwork:
             last = inside[-1] + 1 if inside else first
             begin = max(0, first - side)
             form = ids[first : min(last, first + LONGEST)]
-            pieces = (*ids[begin:first], *form, *ids[last : last + side])[: self.encoder.max_pieces - 2]
-            marked.append(MarkedPieces(pieces, first - begin, first - begin + len(form)))
+            marked.append((*ids[begin:first], *form, *ids[last : last + side])[: self.encoder.max_pieces - 2])
         return marked
 
-    def pooled(self, texts: Sequence[MarkedPieces]) -> Tensor:
+    def pooled(self, texts: Sequence[tuple[int, ...]]) -> Tensor:
         """(texts, dimension) means; equal texts are encoded once."""
         unique = list(dict.fromkeys(texts))
         order: list[int] = []
         parts = []
-        for batch, hidden in self.encoder.hidden([t.pieces for t in unique]):
+        for batch, hidden in self.encoder.hidden(unique):
             order += batch
-            parts.append(means(hidden, [unique[i] for i in batch], self.pooling))
+            parts.append(means(hidden, [len(unique[i]) for i in batch]))
         row_of = {unique[i]: row for row, i in enumerate(order)}
         return torch.cat(parts)[[row_of[t] for t in texts]].to(self.dense.weight.device)
 
 
-def means(hidden: Tensor, texts: Sequence[MarkedPieces], pooling: Pooling) -> Tensor:
+def means(hidden: Tensor, lengths: Sequence[int]) -> Tensor:
     """(texts, dimension) from hidden states (texts, padded pieces, dimension) that begin with the opening
-    token. Special tokens and padding are left out; a span without pieces has zeros.
+    token. Special tokens and padding are left out; a text without pieces has zeros.
     """
     position = torch.arange(hidden.shape[1], device=hidden.device)[None] - 1
-    first, last, length = torch.tensor(
-        [(t.first, t.last, len(t.pieces)) for t in texts], device=hidden.device
-    ).T.unsqueeze(-1)
-    begin, end = (torch.zeros_like(first), length) if pooling == "text" else (first, last)
-    weights = ((position >= begin) & (position < end)).to(hidden.dtype)
+    length = torch.tensor(lengths, device=hidden.device).unsqueeze(-1)
+    weights = ((position >= 0) & (position < length)).to(hidden.dtype)
     mean: Tensor = (hidden * weights.unsqueeze(-1)).sum(1) / weights.sum(1, keepdim=True).clamp(min=1)
     return mean

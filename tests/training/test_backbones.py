@@ -63,7 +63,7 @@ def runs(corpus: Path, semeval: Path, tmp_path_factory: pytest.TempPathFactory) 
         data=mentions / "data", terms=str(mentions / "terms.tsv"), epochs=1, trained="context", batch=32
     )
     expanding: dict[str, Any] = dict(
-        data=acronyms, corpora="sdu22_scientific", objective="m", layers=1, epochs=1, rank=2, pieces=64,
+        data=acronyms, corpora="sdu22_scientific", objective="m", epochs=1, pieces=64,
     )  # fmt: skip
     comparing: dict[str, Any] = dict(data=semeval, pooling="last_two", epochs=1, rank=2, batch=16)
     asking: dict[str, Any] = dict(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -64,9 +63,8 @@ def read_parts(data: Path, settings: Settings) -> tuple[list[Row], list[Row]]:
             rows += casi_parts(folder)[0]
         else:
             rows += read_sdu(folder / f"{corpus}_train.json", folder / f"{corpus}_dictionary.json")
-    sampled = sample_rows(ambiguous(rows), settings.rows_per_form, settings.seed)
-    training, held_out = split_casi(sampled, settings.seed, HELD_OUT)
-    return training, sample_rows(held_out, 0, settings.seed, settings.limit)
+    training, held_out = split_casi(sample_rows(ambiguous(rows), settings.seed), settings.seed, HELD_OUT)
+    return training, sample_rows(held_out, settings.seed, settings.limit)
 
 
 def ambiguous(rows: Iterable[Row]) -> list[Row]:
@@ -83,17 +81,11 @@ def sense_of(row: Row) -> tuple[str, str]:
     return undotted(row.short_form), row.gold
 
 
-def sample_rows(rows: Sequence[Row], per_long_form: int, seed: int, total: int = 0) -> list[Row]:
-    """Rows in random order, at most `per_long_form` of a sense and `total` in all; 0: no limit."""
+def sample_rows(rows: Sequence[Row], seed: int, total: int = 0) -> list[Row]:
+    """Rows in random order, at most `total`; 0: no limit."""
     order = list(rows)
     random.Random(seed).shuffle(order)
-    seen: Counter[tuple[str, str]] = Counter()
-    sampled = []
-    for row in order:
-        seen[sense_of(row)] += 1
-        if not per_long_form or seen[sense_of(row)] <= per_long_form:
-            sampled.append(row)
-    return sampled[:total] if total else sampled
+    return order[: total or None]
 
 
 def contexts_of(corpora: Collection[str]) -> list[AcronymContext]:

@@ -1,5 +1,5 @@
-"""The m-network in training (Seneviratne et al. 2022, section 3): an encoder of which only the upper layers
-learn, and the losses over the energies of long forms.
+"""The m-network in training (Seneviratne et al. 2022, section 3): an encoder of which only the last layer
+learns, and the losses over the energies of long forms.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from models.acronym.m_network import SIZE, MarkedPieces, MNetwork
+from models.acronym.m_network import SIZE, MNetwork
 from models.encoder.layers import layers_of
 from models.encoder.model import Encoder
 from training.acronym.settings import Objective, Settings
@@ -38,14 +38,13 @@ def loss_of(energies: Tensor, objective: Objective) -> Tensor:
 
 
 def trained_network(settings: Settings) -> TrainedNetwork:
-    """A network over a copy of the base whose last `settings.layers` layers, or an adapter on them, learn."""
+    """A network over a copy of the base whose last layer learns."""
     base = Encoder.load(settings.base, max_pieces=settings.pieces)
     plain = copy.deepcopy(base.model)
     # The backward pass of the fused attention takes half of a step on a CPU.
     plain.set_attn_implementation("eager")
-    encoder = adapter.trainable(Encoder(plain, base.tokenizer, base.max_pieces), settings.rank)
-    upper = layers_of(encoder.model)[-settings.layers :]
-    learning = {id(parameter) for layer in upper for parameter in layer.parameters()}
+    encoder = adapter.trainable(Encoder(plain, base.tokenizer, base.max_pieces), rank=0)
+    learning = {id(parameter) for parameter in layers_of(encoder.model)[-1].parameters()}
     for parameter in encoder.model.parameters():
         parameter.requires_grad_(parameter.requires_grad and id(parameter) in learning)
     for module in encoder.model.modules():
@@ -59,10 +58,10 @@ class TrainedNetwork(MNetwork):
     """An m-network through which gradients flow, with dropout while its layer is in training."""
 
     def __init__(self, encoder: Encoder, dense: nn.Linear, settings: Settings) -> None:
-        super().__init__(encoder, dense, settings.pooling)
+        super().__init__(encoder, dense)
         self.precision, self.shared = settings.precision, settings.shared_dropout
 
-    def pooled(self, texts: Sequence[MarkedPieces]) -> Tensor:
+    def pooled(self, texts: Sequence[tuple[int, ...]]) -> Tensor:
         with mixed(self.precision, self.encoder.model.device):
             return super().pooled(texts)
 

@@ -179,10 +179,7 @@ def write_network(trainee: AcronymTrainee, folder: Path) -> None:
     layer = trainee.network.dense.state_dict()
     save_file({name: tensor.cpu().contiguous() for name, tensor in layer.items()}, folder / HEAD)
     for name, tensors in adapter.files(trainee.network.encoder.model).items():
-        # The adapter of a layer that is not trained changes nothing.
-        changed = {n: t for n, t in tensors.items() if ".lora_" not in n or tensors[n[:-1] + "b"].any()}
-        if changed:
-            save_file(changed, folder / name)
+        save_file(tensors, folder / name)
 
 
 def sources_of(settings: Settings) -> list[TrainingData]:

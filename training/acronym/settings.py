@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from models.acronym.m_network import Pooling
 from training.common.precision import Precision
 
 Objective = Literal["tables", "m", "triplet"]
@@ -22,14 +21,9 @@ class Settings:
     frequency: Annotated[float, Field(ge=0)] = 1.0
     cues: Annotated[float, Field(ge=0)] = 3.0
     base: str = "mini"
-    pooling: Pooling = "text"
     shared_dropout: bool = False
-    anchor: Literal["drawn", "own"] = "drawn"
-    layers: Annotated[int, Field(ge=1)] = 1
-    rank: Annotated[int, Field(ge=0)] = 0
     lr: float = 5e-4
     epochs: Annotated[int, Field(ge=1)] = 10
-    rows_per_form: Annotated[int, Field(ge=0)] = 0
     pieces: Annotated[int, Field(ge=64)] = 256
     limit: Annotated[int, Field(ge=0)] = 0
     seed: int = 0

@@ -31,7 +31,7 @@ DECIDING = "macro_f1"
 
 
 class AcronymTrainee(Trainee):
-    """A linear layer and the upper layers of an encoder."""
+    """A linear layer and the last layer of an encoder."""
 
     scores_untrained = True
     keeps_untrained = True
@@ -45,7 +45,7 @@ class AcronymTrainee(Trainee):
     ) -> None:
         torch.manual_seed(settings.seed)
         self.settings, self.device, self.epochs = settings, torch.device(device), settings.epochs
-        sampled = sample_rows(training, settings.rows_per_form, settings.seed, settings.limit)
+        sampled = sample_rows(training, settings.seed, settings.limit)
         self.rows = [right_first(r) for r in sampled]
         self.validation = [right_first(r) for r in validation]
         self.network = trained_network(settings)
@@ -59,13 +59,10 @@ class AcronymTrainee(Trainee):
         self.schedule = torch.optim.lr_scheduler.LambdaLR(self.optimizer, lambda step: 1.0)
 
     def _anchors(self) -> list[MarkedText]:
-        """The anchor of each row: its sentence, or one of its sense that is drawn at random (the paper)."""
-        anchors = [q.anchor() for q in self.questions]
-        if self.settings.anchor == "own":
-            return anchors
+        """The anchor of each row: a sentence of its sense that is drawn at random (the paper)."""
         senses: dict[tuple[str, str], list[MarkedText]] = {}
-        for row, anchor in zip(self.rows, anchors, strict=True):
-            senses.setdefault(sense_of(row), []).append(anchor)
+        for row, asked in zip(self.rows, self.questions, strict=True):
+            senses.setdefault(sense_of(row), []).append(asked.anchor())
         rng = random.Random(self.settings.seed)
         drawn = {sense: rng.choice(of_sense) for sense, of_sense in senses.items()}
         return [drawn[sense_of(row)] for row in self.rows]

@@ -9,7 +9,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from models.acronym.m_network import LONGEST, SIZE, MarkedPieces, MNetwork, Pooling, means
+from models.acronym.m_network import LONGEST, SIZE, MNetwork, means
 from models.acronym.questions import MarkedText, Question
 from models.encoder.model import Encoder
 from models.releases.manifest import ReleaseError
@@ -18,9 +18,9 @@ from tests.models import tiny
 QUESTION = Question("the drug ", "ms", " hurt", ("pain", "the pain drug"))
 
 
-def network_of(encoder: Encoder, pooling: Pooling = "span") -> MNetwork:
+def network_of(encoder: Encoder) -> MNetwork:
     torch.manual_seed(3)
-    return MNetwork(encoder, torch.nn.Linear(encoder.dimension, SIZE), pooling)
+    return MNetwork(encoder, torch.nn.Linear(encoder.dimension, SIZE))
 
 
 @pytest.fixture(scope="module")
@@ -29,15 +29,13 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> MNetwork:
 
 
 @pytest.mark.parametrize("family", ["bert", "roberta", "mpnet"])
-def test_the_pieces_of_the_acronym_are_found_with_any_tokenizer(family: str, tmp_path: Path) -> None:
+def test_a_text_has_all_its_pieces_with_any_tokenizer(family: str, tmp_path: Path) -> None:
     network = network_of(Encoder.load(getattr(tiny, family)(tmp_path), max_pieces=64))
     tokenizer = network.encoder.tokenizer
     for text, form in (("the drug ms hurt", "ms"), ("xms", "ms"), ("ms", "ms"), ("a pain ", "pain")):
         start = text.index(form)
-        (marked,) = network.tokenize([MarkedText(text, start, start + len(form))])
-        decoded = tokenizer.decode(marked.pieces[marked.first : marked.last]).strip().replace("##", "")
-        assert decoded.replace(" ", "") == form
-        assert len(marked.pieces) == len(tokenizer(text, add_special_tokens=False)["input_ids"])
+        (pieces,) = network.tokenize([MarkedText(text, start, start + len(form))])
+        assert list(pieces) == tokenizer(text, add_special_tokens=False)["input_ids"]
 
 
 def test_an_anchor_and_its_candidates_have_the_same_context(network: MNetwork) -> None:
@@ -46,26 +44,23 @@ def test_an_anchor_and_its_candidates_have_the_same_context(network: MNetwork) -
     question = Question(left, "ms", right, ("pain", "z" * (3 * LONGEST)))
     texts = [question.anchor(), *map(question.replaced, question.long_forms)]
     anchor, short, long = network.tokenize(texts)
-    assert anchor.first == (64 - 2 - LONGEST) // 2
-    assert anchor.pieces[: anchor.first] == short.pieces[: short.first] == long.pieces[: long.first]
-    assert anchor.pieces[anchor.last :] == short.pieces[short.last :] == long.pieces[long.last :]
-    assert long.last - long.first == LONGEST
-    assert max(len(t.pieces) for t in (anchor, short, long)) <= 62
+    side = (64 - 2 - LONGEST) // 2
+    assert anchor[:side] == short[:side] == long[:side]
+    assert anchor[-side:] == short[-side:] == long[-side:]
+    assert len(long) == 2 * side + LONGEST <= 62
+    assert len(anchor) < len(long) and len(short) < len(long)
 
 
 def test_a_form_without_pieces_and_a_text_without_pieces_have_finite_vectors(network: MNetwork) -> None:
     dropped, empty = network.tokenize([MarkedText("the \u200b pain", 4, 5), MarkedText(" ", 0, 1)])
-    assert dropped.first == dropped.last
-    assert empty == MarkedPieces((), 0, 0)
+    assert dropped and empty == ()
     assert bool(torch.isfinite(network.pooled([dropped, empty])).all())
 
 
 def test_means_leave_out_special_tokens_and_padding() -> None:
     hidden = torch.arange(40 * 2, dtype=torch.float32).reshape(1, 40, 2)
-    text = MarkedPieces(tuple(range(30)), 12, 14)
     # Piece i is at position i + 1.
-    assert means(hidden, [text], "text")[0].tolist() == hidden[0, 1:31].mean(0).tolist()
-    assert means(hidden, [text], "span")[0].tolist() == hidden[0, 13:15].mean(0).tolist()
+    assert means(hidden, [30])[0].tolist() == hidden[0, 1:31].mean(0).tolist()
 
 
 def test_energies_are_squared_distances_and_shares_their_softmax(network: MNetwork) -> None:
@@ -96,8 +91,18 @@ def test_equal_texts_are_encoded_once(network: MNetwork, monkeypatch: pytest.Mon
     assert sum(sizes) == 3
 
 
-def test_a_release_with_the_parts_that_went_is_refused(tmp_path: Path) -> None:
-    save_file({"alone": torch.ones(2), "surface.weight": torch.ones(1, 5)}, tmp_path / "head.safetensors")
+@pytest.mark.parametrize(
+    ("tensors", "training"),
+    [
+        ({"alone": torch.ones(2), "surface.weight": torch.ones(1, 5)}, {}),
+        ({"weight": torch.ones(SIZE, 2), "bias": torch.ones(SIZE)}, {"pooling": "span"}),
+    ],
+)
+def test_a_release_with_the_parts_that_went_is_refused(
+    tmp_path: Path, tensors: dict[str, torch.Tensor], training: dict[str, str]
+) -> None:
+    save_file(tensors, tmp_path / "head.safetensors")
     release = Mock(version="0" * 12, file=tmp_path.joinpath)
+    release.manifest.configuration = {"training": training}
     with pytest.raises(ReleaseError, match="000000000000: made with a head that is no m-network"):
         MNetwork.load(release)

@@ -43,7 +43,7 @@ def rows() -> list[Row]:
 
 def trainee_of(base: str, **changes: Any) -> AcronymTrainee:
     """Of a run on the small corpus that validates on the rows of PT."""
-    values: dict[str, Any] = {"objective": "m", "rank": 2, "pieces": 64, "precision": "float32"}
+    values: dict[str, Any] = {"objective": "m", "pieces": 64, "precision": "float32"}
     training, validation = ([r for r in rows() if (r.short_form == "PT") == held] for held in (False, True))
     return AcronymTrainee(Settings(base=base, **values | changes), training, validation)
 

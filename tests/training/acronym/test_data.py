@@ -23,11 +23,11 @@ from training.evaluation.acronym import Row
 from training.teaching.batches import AcronymContext
 
 
-def test_rows_of_a_long_form_are_limited() -> None:
-    limited = [Row(f"PD {i}", Span(0, 2), ("a", "b"), "a" if i < 6 else "b") for i in range(8)]
-    assert sorted(r.gold for r in sample_rows(limited, 3, 0)) == ["a", "a", "a", "b", "b"]
-    assert len(sample_rows(limited, 0, 0, 4)) == 4
-    assert sorted(sample_rows(limited, 0, 0)) == sorted(limited)
+def test_rows_are_shuffled_and_limited() -> None:
+    rows = [Row(f"PD {i}", Span(0, 2), ("a", "b"), "a") for i in range(8)]
+    drawn = sample_rows(rows, 0)
+    assert drawn != rows and sorted(drawn) == sorted(rows)
+    assert sample_rows(rows, 0, 4) == drawn[:4]
 
 
 def test_long_forms_in_texts_give_rows_and_definitions_lose_their_brackets() -> None:
