@@ -22,12 +22,10 @@ from models.encoder.capabilities import Need
 from models.ner.model import NerModel
 from models.ner.untagged_events import NAMES, write_names
 from models.releases.manifest import Release, Score, TrainingData
-from models.types import CODED_LABELS, LABELS
+from models.types import LABELS
 from training.common.build import build_release
 from training.common.corpora import ADE_NEGATIVES, PSYTAR_TRAINING, ade_corpus
 from training.common.program import check_base
-from training.evaluation.alarms import DEFINITIONS as ALARMS
-from training.evaluation.alarms import Post, alarm_curve
 from training.evaluation.evaluate import manifest_scores
 from training.evaluation.relation import SPLITS
 from training.ner.data import MARKED_REVIEWS, NEGATIVES, REVIEWED, Corpus, read
@@ -35,7 +33,7 @@ from training.ner.mean import mean_configuration, mean_files
 from training.ner.settings import Settings, event_names
 from training.ner.train import TaggerTrainee, train, validation_scores
 from training.recipes.stages import Place, Task
-from training.teaching.readers import gold_texts, teaching_sources
+from training.teaching.readers import teaching_sources
 from training.teaching.reviewed import reviewed_source
 
 #: Marked reviews, whose corpus has a contradictory licence: such a release stays with whoever made it.
@@ -148,12 +146,13 @@ def _sources(settings: Settings, corpora: Mapping[str, Corpus], start: Release |
 
 def refreshed(releases: Sequence[Release], place: Place, form: Form | None = None) -> Release:
     """Drugs and the names of adverse events are those of the bundled tables where the first release has any;
-    the rest is as it was in that release, and the scores and the curves over the held-out posts are measured
-    anew. The weights of several releases are averaged. Raises ReleaseError where they began with other heads.
+    the rest is as it was in that release, and the scores are measured anew. The weights of several releases
+    are averaged. Raises ReleaseError where they began with other heads.
     """
     form, manifest = form or TAGGER, releases[0].manifest
-    # Earlier programs measured another curve, which is not measured anew.
-    kept = {name: value for name, value in manifest.configuration.items() if name != "own_events"}
+    # Curves that earlier programs measured are not measured anew.
+    curves = {"own_events", "alarms"}
+    kept = {name: value for name, value in manifest.configuration.items() if name not in curves}
     configuration = kept | _origin(releases)
     sources = [source for release in releases for source in release.manifest.training_data]
     with tempfile.TemporaryDirectory(prefix="ner-") as name:
@@ -171,7 +170,6 @@ def refreshed(releases: Sequence[Release], place: Place, form: Form | None = Non
             scores=form.scores(configuration["training"], place),
             root=place.output,
             device=place.device,
-            chosen=lambda model: held_out_curve(form.tagger(model)),
         )
 
 
@@ -197,7 +195,7 @@ def _write_files(folder: Path, releases: Sequence[Release]) -> None:
 
 def chosen_of_heads(scores: Callable[[NerModel], Mapping[str, float]], model: NerModel) -> dict[str, Any]:
     """The entries of a configuration of a tagger with further heads: the weight of the event head with the
-    best mean of the validation scores, which the model has from then on, and the curves.
+    best mean of the validation scores, which the model has from then on.
     """
     tried = {}
     for weight in WEIGHTS:
@@ -206,27 +204,7 @@ def chosen_of_heads(scores: Callable[[NerModel], Mapping[str, float]], model: Ne
         tried[str(weight)] = round(sum(by_corpus.values()) / len(by_corpus), 4)
     best = max(WEIGHTS, key=lambda weight: tried[str(weight)])
     model.decoding.event_weight = best
-    chosen = {"event_weight": best, "event_below": 0.0, "event_weights_tried": tried}
-    return chosen | held_out_curve(model)
-
-
-def held_out_curve(model: NerModel) -> dict[str, Any]:
-    """The entry of a configuration with the curve of alarms over the held-out posts of the teaching corpus,
-    where there are any, for a model with an event head.
-    """
-    posts = held_out_posts()
-    if not posts or model.event_head is None:
-        return {}
-    return {"alarms": alarm_curve(model, posts) | {"definitions": ALARMS}}
-
-
-def held_out_posts() -> list[Post]:
-    """The posts of the teaching corpus that are never trained on."""
-    posts = []
-    for text in gold_texts("posts", "held_out"):
-        events = tuple((m.start, m.end) for m in text.mentions if m.label in CODED_LABELS)
-        posts.append(Post(text.text, events, bool(events)))
-    return posts
+    return {"event_weight": best, "event_below": 0.0, "event_weights_tried": tried}
 
 
 def check(settings: Settings) -> None:

@@ -22,12 +22,10 @@ from training.common.corpora import PSYTAR_TRAINING
 from training.evaluation import judged_events as evaluation
 from training.evaluation.judged_events import JudgedText
 from training.ner import data as ner_data
-from training.ner import release as ner_release
 from training.ner.judge import TASK
 from training.recipes.stages import Place
 from training.teaching.batches import ID
 from training.teaching.markup import parse
-from training.teaching.readers import gold_texts
 
 LINES = ["a [ADE rash] from [DRUG#1 zoloft]", "the [IND?relieved rash] is gone", "no [ADE?negated nausea]"]
 
@@ -38,7 +36,6 @@ def few_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [(f"{ID}posts_1-{n}", parse(line)) for n, line in enumerate(LINES, 1)]
     monkeypatch.setattr(ner_data, "marked_texts", lambda kind, part: texts if kind == "posts" else [])
     monkeypatch.setattr(ner_data, "stated_texts", lambda: {texts[1][0]: Stated(("zoloft",), "low mood")})
-    monkeypatch.setattr(ner_release, "gold_texts", lambda *named: gold_texts(*named)[:20])
     monkeypatch.setattr(evaluation, "bundled_tagger", RashTagger)
 
 

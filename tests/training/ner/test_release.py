@@ -31,21 +31,13 @@ from tests.training.ner.test_train import loop_of, tagger
 from tests.training.recipes.runs import made
 from training.common.corpora import read_ade_abstracts
 from training.evaluation.relation import split_texts
-from training.ner import release as ner_release
 from training.ner.data import read
 from training.ner.release import refreshed
 from training.ner.settings import NAMED_FROM, PROCEDURES, Settings, event_names
 from training.ner.train import counted_transitions
 from training.recipes.stages import Place
-from training.teaching.readers import gold_texts
 
 pytestmark = pytest.mark.matrix
-
-
-@pytest.fixture
-def few_posts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Alarms are counted over the first 100 held-out posts instead of all 748."""
-    monkeypatch.setattr(ner_release, "gold_texts", lambda *named: gold_texts(*named)[:100])
 
 
 def test_a_training_run_builds_a_tagger_that_loads(corpus: Path, tmp_path: Path) -> None:
@@ -117,7 +109,6 @@ def test_a_part_without_shared_abstracts_is_trained_on_the_others(corpus: Path, 
         made("ner", data=corpus, output=tmp_path, split="ade_group_11")
 
 
-@pytest.mark.usefixtures("few_posts")
 def test_the_event_head_learns_and_is_released(corpus: Path, tmp_path: Path) -> None:
     base = tiny.bert(tmp_path / "base")
     loop = loop_of(base, epochs=4, lr=5e-3, heads=True)
@@ -133,11 +124,8 @@ def test_the_event_head_learns_and_is_released(corpus: Path, tmp_path: Path) -> 
     tried = configuration["event_weights_tried"]
     assert tried[str(configuration["event_weight"])] == max(tried.values())
     assert model.decoding.event_weight == configuration["event_weight"]
-    assert len(configuration["alarms"]["curve"]) > 5
-    assert configuration["alarms"]["posts"] == 100
 
 
-@pytest.mark.usefixtures("few_posts")
 def test_a_release_is_made_again_with_the_names_of_todays_tables(corpus: Path, tmp_path: Path) -> None:
     base = tiny.bert(tmp_path / "base")
     heads: dict[str, Any] = {"heads": True, "teaching": 0.01, "limit": 5}
@@ -149,7 +137,8 @@ def test_a_release_is_made_again_with_the_names_of_todays_tables(corpus: Path, t
     (tmp_path / "referred" / "drugs.tsv").write_text("name\tgeneric\nzoloft\tsertraline\n")
     write_names(tmp_path / "referred" / NAMES, ["clap"])
     files = describe(tmp_path / "referred")
-    old = build(tmp_path / "referred", first.manifest.model_copy(update={"files": files}), tmp_path / "old")
+    stated = {"files": files, "configuration": first.manifest.configuration | {"alarms": {}}}
+    old = build(tmp_path / "referred", first.manifest.model_copy(update=stated), tmp_path / "old")
     new = refreshed([old], Place(corpus, tmp_path / "new", torch.device("cpu")))
     before, after = (NerModel.load(release) for release in (old, new))
     assert before.names is not None and after.names is not None
@@ -160,7 +149,7 @@ def test_a_release_is_made_again_with_the_names_of_todays_tables(corpus: Path, t
     assert (after.decoding.labels_pooled, after.decoding.named_from) == (True, NAMED_FROM)
     assert after.decoding.withdrawals_named
     assert new.manifest.configuration["like"] == old.version
-    assert new.manifest.configuration["alarms"]["posts"] == 100
+    assert "alarms" not in new.manifest.configuration
     assert {s.data for s in new.manifest.scores} == {s.data for s in old.manifest.scores}
     assert new.manifest.files.keys() == first.manifest.files.keys()
     changed = {name for name, file in new.manifest.files.items() if old.manifest.files[name] != file}
@@ -179,7 +168,6 @@ def test_of_a_terminology_without_frequencies_all_names_but_procedures_are_looke
     assert event_names() == ["Itch"]
 
 
-@pytest.mark.usefixtures("few_posts")
 def test_the_weights_of_several_releases_are_averaged(corpus: Path, tmp_path: Path) -> None:
     common: dict[str, Any] = {"base": tiny.bert(tmp_path / "base"), "epochs": 1, "batch": 4, "lr": 5e-3}
     common |= {"data": corpus, "heads": True, "teaching": 0.01, "limit": 5}
@@ -212,7 +200,6 @@ def test_releases_whose_heads_began_anew_have_no_mean(corpus: Path, tmp_path: Pa
         refreshed([one, other], Place(corpus, tmp_path, torch.device("cpu")))
 
 
-@pytest.mark.usefixtures("few_posts")
 def test_a_run_begins_with_the_layers_and_heads_of_a_release(corpus: Path, tmp_path: Path) -> None:
     base = tiny.bert(tmp_path / "base")
     small: dict[str, Any] = {"base": base, "epochs": 1, "lr": 5e-3, "teaching": 0.01, "limit": 5}

@@ -14,10 +14,8 @@ from tests.training.idiom.conftest import semeval
 from tests.training.normalization.small_terms import write_corpus
 from training.__main__ import app
 from training.common.corpora import ADE_NEGATIVES
-from training.ner import release as ner_release
 from training.recipes.recipe import read_recipe
 from training.recipes.stages import task_of
-from training.teaching.readers import gold_texts
 
 __all__ = ["semeval"]
 pytestmark = pytest.mark.usefixtures("few_written")
@@ -74,10 +72,9 @@ def test_a_release_of_idioms_has_no_table_and_stays_as_it_is(semeval: Path, tmp_
 
 @pytest.mark.slow
 def test_the_recipe_of_ner_makes_a_release_from_nothing_and_makes_it_again(
-    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    corpus: Path, tmp_path: Path
 ) -> None:
     """All its stages, each of one epoch over a few texts."""
-    monkeypatch.setattr(ner_release, "gold_texts", lambda *named: gold_texts(*named)[:20])
     base = tiny_models.bert(tmp_path / "base")
     given = [f"base={base}", "limit=5", "epochs=1", "teaching=0.01"]
     more = [part for one in given for part in ("--set", one)]
