@@ -58,9 +58,12 @@ class WatchState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """A pair at the end of each of the last weeks: all unique reports up to then, and their lower limits."""
+    """A pair at the end of each of the last weeks: all unique reports up to then, and their lower limits. The
+    last week ends at the computation; earlier versions have calendar weeks.
+    """
 
     weeks: tuple[str, ...]
+    """The days on which they begin."""
     n: tuple[int, ...]
     ic025: tuple[float, ...]
     eb05: tuple[float, ...]

@@ -44,22 +44,23 @@ def facts(database: Database) -> dict[Pair, Facts]:
 
 
 def flags_of(signal: Signal, lists: Lists, *, serious: bool) -> tuple[str, ...]:
-    """The lists that its term is in, `unlisted` and `new this week`. Terms are serious by the terminology,
+    """The lists that its term is in, `unlisted` and NEW. Terms are serious by the terminology,
     as `serious` says, or by the user's list.
     """
     found = {*lists.of_term(signal.term)}
     found |= {"serious"} if serious else set()
     found |= {"unlisted"} if lists.is_listed(signal.drug, signal.term) is False else set()
-    found |= {"new this week"} if is_new(signal.history) else set()
+    found |= {NEW} if is_new(signal.history) else set()
     return tuple(flag for flag in FLAGS if flag in found)
 
 
+NEW = "new in 7 days"
 #: In the order in which they are shown.
-FLAGS = ("new this week", "designated", "serious", "pregnancy", "misuse", "unlisted")
+FLAGS = (NEW, "designated", "serious", "pregnancy", "misuse", "unlisted")
 
 
 def is_new(history: History | None) -> bool:
-    """Whether IC025 exceeds 0 in the last week, and did not in the week before."""
+    """Whether IC025 exceeds 0 now, and did not seven days ago."""
     if history is None or len(history.weeks) < 2:  # noqa: PLR2004  two weeks
         return False
     return history.ic025[-1] > IC025 >= history.ic025[-2]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from streams.signals.population import WEEK, Pair, Population, literal, strata
+from streams.signals.population import Pair, Population, literal, strata
 from streams.signals.statistics.mixture import Mixture
 from streams.signals.statistics.ratios import Floats, information_component
-from streams.signals.watch import WEEKS, monday
+from streams.signals.watch import WEEKS
 from streams.store.database import Database
 
 #: Reports that no pair of a week has yet: none expected has no logarithm.
@@ -31,12 +31,16 @@ class Past:
 def past(
     database: Database, population: Population, pairs: Sequence[Pair], now: datetime, prior: Mixture
 ) -> Past:
-    """Of all reports up to each of the last WEEKS weeks, the present one too, under today's prior. Reports of
-    one case count from the first of them on. Expected counts are not stratified.
+    """Of all reports up to the end of each of the last WEEKS weeks, under today's prior. A week is seven days
+    that end at the time of day of `now`, the last one now. Reports of one case count from the first of them
+    on. Expected counts are not stratified.
     """
-    began = monday(now) - timedelta(weeks=WEEKS - 1)
-    weeks = [str((began + timedelta(weeks=i)).date()) for i in range(-1, WEEKS)]
-    week = f"CASE WHEN reported_at >= {literal(began)} THEN {WEEK} ELSE CAST('{weeks[0]}' AS date) END"
+    began = [now - timedelta(weeks=i + 1) for i in range(WEEKS + 1)]
+    weeks = [str(day.astimezone(UTC).date()) for day in began]
+    since = zip(map(literal, began), weeks, strict=True)
+    cases = [f"WHEN reported_at >= {day} THEN '{week}'" for day, week in since]
+    week = f"CASE {' '.join(cases[:-1])} ELSE '{weeks[-1]}' END"
+    weeks.reverse()
     found = strata(database, replace(population, start=None, stop=now), pairs, week)
     columns = [weeks.index(name) for name in found.names]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from streams.records import History, Signal, WatchState, WindowStatistics
 from streams.settings import Settings
-from streams.signals.facts import Facts, facts, flags_of
+from streams.signals.facts import FLAGS, NEW, Facts, facts, flags_of
 from streams.signals.lists import NICHES, Lists, load
 from streams.signals.population import WINDOWS, Pair, Population
 from streams.signals.states import STATES, Standing, standing_of
@@ -39,7 +39,7 @@ SORTS: dict[str, Callable[[Row], Any]] = {
     "pregnancy and misuse first": lambda row: (not row.is_niche, -row.s.ic.low),
     "designated first": lambda row: ("designated" not in row.flags, -row.s.ic.low),
     "serious first": lambda row: ("serious" not in row.flags, -row.s.ic.low),
-    "new this week": lambda row: ("new this week" not in row.flags, -row.s.ic.low),
+    f"{NEW} first": lambda row: (NEW not in row.flags, -row.s.ic.low),
     "listed": lambda row: ((False, None, True).index(row.is_listed), -row.s.ic.low),
     "completeness": lambda row: (-(row.facts.complete or 0.0), -row.s.ic.low),
     "due": lambda row: (row.standing.status.due or date.max, -row.s.ic.low),
@@ -69,11 +69,12 @@ class SignalFilter:
     def of(cls, query: Mapping[str, str]) -> SignalFilter:
         """From the query string of a URL; an unknown value becomes the default."""
         window, sort = query.get("window", "all"), query.get("sort", SORT)
+        state, flag = query.get("state", ""), query.get("flag", "")
         return cls(
             query.get("drug", "")[:200], query.get("term", "")[:200], query.get("soc", "")[:200],
             window if window in WINDOWS else "all", sort if sort in SORTS else SORT,
-            query.get("count") == "all", query.get("state", ""), query.get("owner", "")[:NAME_LENGTH],
-            query.get("flag", ""),
+            query.get("count") == "all", state if state in STATES else "",
+            query.get("owner", "")[:NAME_LENGTH], flag if flag in FLAGS else "",
         )  # fmt: skip
 
 

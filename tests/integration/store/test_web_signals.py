@@ -26,7 +26,7 @@ async def test_from_the_new_signals_of_the_week_to_a_decision_and_its_file(broke
     keep(LABELS_FILE, {"lithium": ["Insomnia"]})
     async with chromium(brokered) as (view, base, wrong):
         await view.goto(f"{base}/signals")
-        await view.get_by_label("Only").select_option("new this week")
+        await view.get_by_label("Only").select_option("new in 7 days")
         await view.get_by_role("button", name="Show").click()
         row = view.get_by_role("row").filter(has_text="lithium")
         assert "unlisted" in await row.inner_text() and await row.locator("svg").count() == 2

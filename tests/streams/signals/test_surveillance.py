@@ -14,6 +14,7 @@ import orjson
 
 from streams.codec import decode, encode
 from streams.records import CodedReport, Signal
+from streams.signals.facts import is_new
 from streams.signals.report import html
 from streams.signals.surveillance import CAVEAT, Options, Surveillance
 from streams.signals.watch import LEAST, WEEKS, sequential_test
@@ -96,13 +97,25 @@ def test_the_history_of_a_pair_is_what_a_computation_at_the_end_of_each_week_giv
         now.windows["all"].ic.low, now.windows["all"].ebgm.low,
     )  # fmt: skip
     assert list(now.history.ic025[-6:]) == sorted(now.history.ic025[-6:]), "it rises from its first week on"
-    end = datetime.fromisoformat(now.history.weeks[-2]).replace(tzinfo=UTC)
+    end = NOON - timedelta(weeks=2)
+    assert now.history.weeks[-2] == str(end.date())
     (then,) = [
         s
         for s in Surveillance(stored, Options(least=1)).compute(end).signals
         if s.drug == PLANTED[0] and s.term == PLANTED[1]
     ]
     assert (now.history.n[-3], now.history.ic025[-3]) == (then.windows["all"].n, then.windows["all"].ic.low)
+
+
+def test_a_signal_of_sunday_is_new_on_monday_and_for_seven_days(stored: Database, fill: Fill) -> None:
+    sunday = datetime(2026, 3, 8, 20, tzinfo=UTC)
+    made = [report(f"s{i}", i, event("drug ab", "Gout"), created_at=sunday) for i in range(9)]
+    fill(reports(0) + [replace(one, received_at=sunday) for one in made])
+    found = []
+    for days in (0.1, 0.6, 6.9, 7.1):
+        outcome = Surveillance(stored, Options()).compute(sunday + timedelta(days=days))
+        found.append({s.term for s in outcome.signals if is_new(s.history)})
+    assert [*map(sorted, found)] == [["Gout"], ["Gout"], ["Gout"], []]
 
 
 def test_a_drug_and_what_it_is_taken_for_are_listed_as_a_known_use(stored: Database, fill: Fill) -> None:

@@ -74,8 +74,9 @@ async def test_signals_are_marked_and_sorted_by_labels_and_lists(page: Page) -> 
         assert (await order(client, sort="designated first"))[0] == "Agranulocytosis"
         assert (await order(client, sort="serious first"))[0] == "Insomnia"
         assert (await order(client, sort="listed"))[-1] == "Insomnia"
-        assert (await order(client, sort="new this week"))[0] == "Rash"
-        assert await order(client, flag="new this week") == ["Rash"]
+        assert (await order(client, sort="new in 7 days first"))[0] == "Rash"
+        assert await order(client, flag="new in 7 days") == ["Rash"]
+        assert len(await order(client, flag="no such", state="no such")) == len(TERMS) + 1
         assert await order(client, flag="misuse") == ["Overdose"]
         assert "Insomnia" not in await order(client, flag="unlisted")
         assert "serious new yes 4" in await row_of(client, "Insomnia")
