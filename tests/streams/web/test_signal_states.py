@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from dataclasses import replace
 from datetime import date
 from html import unescape
 from pathlib import Path
@@ -19,6 +20,7 @@ from streams.store.decisions import signal_decisions
 from streams.store.open_database import open_database
 from tests.streams.store.messages import event, report
 from tests.streams.store.test_signal_decisions import on_signal
+from tests.streams.test_codec import SIGNAL
 from tests.streams.web.conftest import Client, Page, fill
 from tests.streams.web.test_review import follow, sent
 
@@ -141,6 +143,33 @@ async def written(client: Client, settings: Settings) -> None:
             return
         await asyncio.sleep(0.1)
     raise AssertionError("nothing is written")
+
+
+@pytest.mark.parametrize(
+    ("then", "expected"),
+    [
+        ((1.99, 0.5), "EB05 is 2.00"),
+        ((None, 0.5), "EB05 is 2.00"),
+        ((2.0, 0.0), "IC025 is 0.01"),
+        ((2.0, None), "IC025 is 0.01"),
+        ((1.99, -1.0), "EB05 is 2.00; IC025 is 0.01"),
+        ((2.0, 0.001), ""),
+    ],
+)
+def test_a_closed_signal_is_new_again_when_a_limit_passes_its_bound(
+    then: tuple[float | None, float | None], expected: str
+) -> None:
+    def state(eb05: float, ic025: float, closed: str = "closed") -> tuple[str | None, str]:
+        made = on_signal(0, closed, reports=SIGNAL.windows["all"].n, eb05=then[0], ic025=then[1])
+        s = SIGNAL.windows["all"]
+        limits = replace(s, ebgm=replace(s.ebgm, low=eb05), ic=replace(s.ic, low=ic025))
+        now = replace(SIGNAL, drug=made.drug, term=made.term, windows={"all": limits})
+        (standing,) = standings([made], [now]).values()
+        return standing.state, standing.reopened
+
+    assert state(2.0, 0.01) == ("new" if expected else "closed", expected)
+    assert state(1.99, 0.0) == ("closed", ""), "at the bounds"
+    assert state(2.0, 0.01, "monitored") == ("monitored", ""), "the work on it goes on"
 
 
 def test_what_was_opened_again_stays_open_when_the_numbers_fall_until_somebody_decides() -> None:
