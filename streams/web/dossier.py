@@ -18,7 +18,7 @@ from streams.signals.states import RULE, Standing
 from streams.signals.surveillance import CAVEAT, Outcome
 from streams.store.database import Database
 from streams.web import reports
-from streams.web.signal_table import Signals, limits_line
+from streams.web.signal_table import LISTED, Signals, limits_line
 
 #: Reports that a file has at most, the latest.
 REPORTS = 1000
@@ -40,7 +40,7 @@ def dossier(pair: Pair, outcome: Outcome, standing: Standing, stored: Dossier, k
         "drug": pair[0], "term": pair[1], "caveat": CAVEAT, "exported_at": datetime.now(UTC),
         "status": standing.status, "reopened": standing.reopened, "rule": RULE,
         "decisions": standing.decisions,
-        "listed": {True: "yes", False: "no", None: "unknown"}[known.lists.is_listed(*pair)],
+        "listed": LISTED[known.lists.is_listed(*pair)],
         "complete": facts.complete, "complete_of": PARTS_TEXT, "countries": dict(facts.countries),
         "signal": next((s for s in outcome.signals if (s.drug, s.term) == pair), None),
         "particulars": dict(particulars(outcome, stored["releases"], __version__)),

@@ -12,13 +12,12 @@ from urllib.parse import urlencode
 import orjson
 from aiohttp import web
 
-from streams.store.csv_line import csv_line, no_formula
 from streams.store.database import Database
 from streams.store.decisions import ASSIGNED
 from streams.store.tables import quoted
 from streams.web.access import user_of
 from streams.web.reports import FLAG_NAMES, with_events
-from streams.web.site import SITE, page
+from streams.web.site import SITE, csv_file, page
 from streams.web.store_queries import Rows, rows
 
 SHOWN = 25
@@ -111,10 +110,7 @@ async def search(request: web.Request) -> web.Response:
     wanted = Filter.of(request.query, texts=texts)
     if request.query.get("format") == "csv":
         found = await site.queries.run(lambda database: events_of(database, wanted))
-        return web.Response(
-            text="".join(_lines(found, texts=texts)), content_type="text/csv", charset="utf-8",
-            headers={"Content-Disposition": 'attachment; filename="reports.csv"'},
-        )  # fmt: skip
+        return csv_file("reports.csv", _lines(found, texts=texts))
     start = _number(request.query.get("start", ""))
 
     def query(database: Database) -> tuple[int, Rows, list[str], list[str]]:
@@ -161,14 +157,13 @@ def events_of(database: Database, wanted: Filter) -> Rows:
     )
 
 
-def _lines(events: Iterable[Mapping[str, Any]], *, texts: bool) -> Iterator[str]:
-    yield csv_line(COLUMNS)
+def _lines(events: Iterable[Mapping[str, Any]], *, texts: bool) -> Iterator[Iterable[Any]]:
+    yield COLUMNS
     for event in events:
         shown = dict(event) | {"drugs": "; ".join(orjson.loads(event["drugs"] or "[]"))}
         if not texts:
             shown["words"] = None
-        cells = (shown[name] for name in COLUMNS)
-        yield csv_line(no_formula(cell) if isinstance(cell, str) else cell for cell in cells)
+        yield (shown[name] for name in COLUMNS)
 
 
 def _has(column: str, text: str) -> str:

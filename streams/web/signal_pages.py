@@ -28,8 +28,8 @@ from streams.web import dossier, reports
 from streams.web.access import clean_name, form_of, user_of
 from streams.web.corrections import FieldError
 from streams.web.review import REASON_LENGTH
-from streams.web.signal_table import SHOWN, SORTS, SignalFilter, limits_line, select, sparkline
-from streams.web.site import SITE, Site, message, page
+from streams.web.signal_table import SHOWN, SORTS, SignalFilter, limits_line, select, sparkline, table
+from streams.web.site import SITE, Site, csv_file, message, page
 from streams.web.store_queries import Rows
 
 logger = logging.getLogger(__name__)
@@ -41,12 +41,14 @@ async def signals(request: web.Request) -> web.Response:
     chosen = select(site.signals, outcome, wanted, await _standings(site))
     states = Counter(row.standing.status.state for row in chosen)
     chosen = [row for row in chosen if wanted.state in {"", row.standing.status.state}]
+    if request.query.get("format") == "csv":
+        return csv_file("signals.csv", table(chosen))
     address = {name: value for name, value in request.query.items() if name != "state"}
     return page(
         request, "signals.html", wanted=wanted, shown=chosen[:SHOWN], pairs=len(chosen), outcome=outcome,
         windows=list(WINDOWS), sorts=list(SORTS), caveat=CAVEAT, today=_today(), flags=FLAGS,
         sparkline=sparkline, limits_line=limits_line, parts=PARTS_TEXT, all_states=STATES, ended=ENDED,
-        rule=RULE,
+        rule=RULE, file=urlencode({**request.query, "format": "csv"}),
         socs=sorted({soc for soc in site.signals.organ_classes.values() if soc}),
         states=[(one, states[one], urlencode(address | {"state": one})) for one in STATES if states[one]],
     )  # fmt: skip

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from datetime import UTC, date, datetime
 from math import log2
 from typing import Any
@@ -25,6 +25,8 @@ from streams.web.store_queries import StoreQueries, rows
 #: Age in seconds from which a request has the signals computed again.
 FRESH_SECONDS = 60.0
 SHOWN = 100
+#: In words, whether a label has a term.
+LISTED: dict[bool | None, str] = {True: "yes", False: "no", None: "unknown"}
 #: The order where none is chosen; it depends on no prior.
 SORT = "ic025"
 SORTS: dict[str, Callable[[Row], Any]] = {
@@ -44,6 +46,12 @@ SORTS: dict[str, Callable[[Row], Any]] = {
     "completeness": lambda row: (-(row.facts.complete or 0.0), -row.s.ic.low),
     "due": lambda row: (row.standing.status.due or date.max, -row.s.ic.low),
 }
+#: Of CSV.
+COLUMNS = (
+    "drug", "term", "known_use", "state", "reopened", "owner", "due", "listed", "flags", "all_reports",
+    "unique_reports", "expected", "ic", "ic025", "ic975", "ebgm", "eb05", "eb95", "prr", "prr_low",
+    "prr_high", "ror", "ror_low", "ror_high", "criteria", "watch", "complete", "countries",
+)  # fmt: skip
 #: Width and height of a sparkline in pixels.
 SPARK = (120, 24)
 #: Logarithms of ratios beyond which a sparkline is cut.
@@ -160,6 +168,10 @@ class Row:
     """Whether the label of the drug has the term; None where no label is loaded."""
 
     @property
+    def listed(self) -> str:
+        return LISTED[self.is_listed]
+
+    @property
     def is_niche(self) -> bool:
         return not {*NICHES}.isdisjoint(self.flags)
 
@@ -186,6 +198,21 @@ def select(
     ]
     flagged = [row for row in found if chosen.flag in {"", *row.flags}]
     return sorted(flagged, key=SORTS[chosen.sort])
+
+
+def table(chosen: Iterable[Row]) -> Iterator[tuple[Any, ...]]:
+    """COLUMNS, and their values in each row."""
+    yield COLUMNS
+    for row in chosen:
+        signal, s, status = row.signal, row.s, row.standing.status
+        yield (
+            signal.drug, signal.term, signal.known_use, status.state, row.standing.reopened, status.owner,
+            status.due, row.listed, "; ".join(row.flags),
+            s.all_reports, s.unique_reports, s.expected,
+            *(cell for limits in (s.ic, s.ebgm, s.prr, s.ror) for cell in astuple(limits)),
+            "; ".join(s.criteria), signal.watch.signalled if signal.watch else None, row.facts.complete,
+            "; ".join(f"{country} {n}" for country, n in row.facts.countries),
+        )  # fmt: skip
 
 
 def sparkline(watch: WatchState | None) -> dict[str, str] | None:

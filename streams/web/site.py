@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from http import HTTPStatus
@@ -15,6 +16,7 @@ from streams.html import environment
 from streams.reviews.leases import Leases
 from streams.reviews.log import ReviewLog
 from streams.settings import Settings
+from streams.store.csv_line import csv_line, no_formula
 from streams.web.access import ACCESS, USER
 from streams.web.corrections import Vocabulary
 from streams.web.live import Live
@@ -71,6 +73,15 @@ def message(
     """A page that only says something, with a way back: an address and its name."""
     title = HTTPStatus(status).phrase
     return page(request, "message.html", status, title=title, message=text, back=back)
+
+
+def csv_file(name: str, lines: Iterable[Iterable[Any]]) -> web.Response:
+    """The lines as a file to be saved, in which no text is a formula."""
+    shown = ((no_formula(cell) if isinstance(cell, str) else cell for cell in line) for line in lines)
+    return web.Response(
+        text="".join(map(csv_line, shown)), content_type="text/csv", charset="utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+    )  # fmt: skip
 
 
 def _when(time: datetime | str | None) -> str:

@@ -141,12 +141,12 @@ saved?.addEventListener("submit", (event) => {
   listFilters();
 });
 if (saved) listFilters();
-// Each table can be saved as CSV, with an apostrophe before what a spreadsheet would read as a formula.
+// Each table that the server gives in no file can be saved as CSV, with an apostrophe before what a spreadsheet would read as a formula.
 const cellOf = ({ innerText }) => {
   const text = innerText.replace(/\s+/g, " ").trim();
   return `"${(/^[=+@\-\uff1d\uff0b\uff0d\uff20]/.test(text) && isNaN(text) ? "'" : "") + text.replaceAll('"', '""')}"`;
 };
-document.querySelectorAll(".wide > table").forEach((table) => {
+document.querySelectorAll(".wide > table:not([data-in-file])").forEach((table) => {
   const button = document.createElement("button");
   [button.textContent, button.type] = ["Save as CSV", "button"];
   button.addEventListener("click", () => {

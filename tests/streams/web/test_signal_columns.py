@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from html import unescape
 from pathlib import Path
 
 import orjson
@@ -93,6 +95,33 @@ async def test_completeness_countries_and_history_stand_with_each_signal(page: P
         assert (await order(client, sort="completeness"))[-1] == "Rash"
         html = await shown(client, "/signals", drug="lithium", term="Rash")
         assert re.search(r'aria-label="IC025 from -?[\d.]+ to [\d.]+, EB05 from [\d.]+ to', html)
+
+
+async def test_the_file_of_a_table_has_all_rows_of_its_filter(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("streams.web.signal_pages.SHOWN", 2)
+    fill(Path(page.settings.database), [report(f"f{i}", 400 + i, event("=drug", "Gout")) for i in range(3)])
+    keep(LABELS_FILE, {"lithium": ["Insomnia"]})
+    async with page.served() as browser:
+        client = browser()
+        html = await shown(client, "/signals", drug="lithium", sort="term", flag="", term="s")
+        assert html.count('<a href="/pair?') == 2 and "data-in-file" in html
+        (address,) = re.findall(r'<a href="([^"]+)" download>All 5 as CSV', html)
+        lines = list(csv.DictReader((await shown(client, unescape(address))).splitlines()))
+        assert [line["term"] for line in lines] == sorted([*TERMS, "Rash"])
+        everything = await shown(client, "/signals", format="csv", state="new", flag="unlisted")
+        assert len(everything.splitlines()) == 1 + len(TERMS), "the head, TERMS without Insomnia, and Rash"
+        (found,) = csv.DictReader((await shown(client, "/signals", format="csv", drug="=d")).splitlines())
+        (row,) = csv.DictReader((await shown(client, "/signals", format="csv", term="overd")).splitlines())
+    assert (found["drug"], found["listed"]) == ("'=drug", "unknown")
+    assert (row["listed"], row["flags"], row["countries"]) == ("no", "misuse; unlisted", "DE 2; IE 1")
+    assert (row["all_reports"], row["state"], row["complete"]) == ("4", "new", "0.875")
+    for name in ("ic", "ebgm", "prr", "ror"):
+        low, high = {"ic": ("ic025", "ic975"), "ebgm": ("eb05", "eb95")}.get(
+            name, (f"{name}_low", f"{name}_high")
+        )
+        assert float(row[low]) < float(row[name]) < float(row[high])
 
 
 def test_a_line_of_limits_stays_inside_its_box() -> None:
