@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
@@ -11,6 +12,7 @@ import orjson
 from streams import __version__
 from streams.html import document
 from streams.records import Signal
+from streams.signals.checklist import checklist
 from streams.signals.facts import PARTS_TEXT, Facts
 from streams.signals.particulars import particulars
 from streams.signals.population import Pair
@@ -35,16 +37,43 @@ Dossier = dict[str, Any]
 
 def dossier(pair: Pair, outcome: Outcome, standing: Standing, stored: Dossier, known: Signals) -> Dossier:
     """What both forms of the file have; `stored` is what `query` gives."""
-    facts = known.facts.get(pair, Facts())
+    facts, listed = known.facts.get(pair, Facts()), LISTED[known.lists.is_listed(*pair)]
     return stored | {
         "drug": pair[0], "term": pair[1], "caveat": CAVEAT, "exported_at": datetime.now(UTC),
         "status": standing.status, "reopened": standing.reopened, "rule": RULE,
         "decisions": standing.decisions,
-        "listed": LISTED[known.lists.is_listed(*pair)],
+        "listed": listed,
         "complete": facts.complete, "complete_of": PARTS_TEXT, "countries": dict(facts.countries),
         "signal": next((s for s in outcome.signals if (s.drug, s.term) == pair), None),
-        "particulars": dict(particulars(outcome, stored["releases"], __version__)),
+        "particulars": dict(particulars(outcome, stored["releases"], __version__))
+        | _of_pair(pair, stored, listed),
+        "readus_pv": checklist(),
     }  # fmt: skip
+
+
+def _of_pair(pair: Pair, stored: Dossier, listed: str) -> dict[str, str]:
+    """What READUS-PV asks for of this pair beside its statistics."""
+    numbers, found = stored["numbers"], stored["reports"]
+    fields = (orjson.loads(report["case_fields"] or "[]") for report in found)
+    told = [one for of_report in fields for one in {(f["field"], f["value"]) for f in of_report}]
+    sexes = Counter(value for field, value in told if field == "sex")
+    ages = [str(value).partition(".")[0][:3] for field, value in told if field == "age"]
+    years = sorted(int(age) for age in ages if age.isdecimal())
+    serious = sum(any(event["serious"] for event in report["events"]) for report in found)
+    return {
+        "Title": f"Disproportionality analysis of {pair[0]} and {pair[1]} in reports that models read",
+        "Label": f"has the term: {listed}",
+        "Numbers": (
+            f"{numbers['reports']} reports have the pair; {numbers['all_reports']} affirmed ones of the "
+            f"writer count, {numbers['unique_reports']} after duplicates"
+        ),
+        "Persons": (
+            f"as the texts of the {len(found)} reports here state: {sexes['female']} female, "
+            f"{sexes['male']} male; {len(years)} ages{f' from {years[0]} to {years[-1]}' if years else ''}; "
+            f"serious events in {serious} reports"
+        ),
+        "Caveat": CAVEAT,
+    }
 
 
 def query(database: Database, pair: Pair, *, texts: bool) -> Dossier:
@@ -81,7 +110,13 @@ def as_html(made: Dossier) -> str:
     weeks = zip(history.weeks, history.n, history.ic025, history.eb05, strict=True) if history else ()
     title = f"{made['drug']} and {made['term']}"
     return document(
-        "signal.html", title=title, windows=windows, weeks=list(weeks), line=limits_line(history), **made
+        "signal.html",
+        title=title,
+        windows=windows,
+        weeks=list(weeks),
+        line=limits_line(history),
+        items=[item.values() for item in made["readus_pv"]],
+        **made,
     )
 
 
