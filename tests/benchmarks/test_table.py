@@ -57,7 +57,7 @@ HISTORY = {
     "benchmarks.operation.reload", "benchmarks.operation.steady",
     "benchmarks.operation.suspension", "benchmarks.relation.folds", "benchmarks.relation.tables",
     "benchmarks.signals", "benchmarks.signals.simulation", "benchmarks.sources",
-    "benchmarks.sources.duplicates", "benchmarks.store", "benchmarks.web.review_kills",
+    "benchmarks.sources.duplicates", "benchmarks.store",
 }  # fmt: skip
 MEASURED = [row for row in HEADLINES if row.result.startswith("evaluation_") and row.task != "posts"]
 
@@ -88,7 +88,10 @@ def test_a_figure_of_another_release_than_the_bundled_one_is_marked(monkeypatch:
 
 @pytest.mark.parametrize("file", sorted((table.ROOT / "results").rglob("*.json")), ids=lambda file: file.stem)
 def test_the_command_of_a_result_names_a_program(file: Path) -> None:
-    for name in PROGRAM.findall(file.read_text(encoding="utf-8")):
+    text = file.read_text(encoding="utf-8")
+    for path in re.findall(r"tests/[\w/]+\.py", text):
+        assert (table.ROOT.parent / path).exists(), path
+    for name in PROGRAM.findall(text):
         path = table.ROOT.parent / name.replace(".", "/")
         is_here = path.with_suffix(".py").exists() or (path / "__main__.py").exists()
         assert is_here != (name in HISTORY), name
