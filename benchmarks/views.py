@@ -36,6 +36,7 @@ VIEWS = (
     "/search?drug=lithium&term={term}", "/figures", "/figures?drug=lithium", "/signals", "/review?order=mine",
     "/signals?drug=lithium&window=90d", "/pair?drug=lithium&term={term}", "/signal?drug=lithium&term={term}",
     "/review?order=uncertainty", "/review?order=random", "/review?order=seriousness", "/case?id=post-77",
+    "/search?sort=completeness", "/signals?format=csv",
 )  # fmt: skip
 
 

@@ -200,6 +200,13 @@ def show_completeness(database: Database, reported: Rows) -> None:
         report["case"] = found.get(report["id"])
 
 
+def by_completeness(database: Database, ids: Sequence[str]) -> list[str]:
+    """The ids of the reports with the most complete cases first; without a case they are the last."""
+    found = cases(database, undecided=True, ids=ids) if ids else ()
+    completeness = {case["id"]: case["completeness"] for case in found}
+    return sorted(ids, key=lambda id_: -completeness.get(id_, 0))
+
+
 def show_owner(log: ReviewLog | None, report: dict[str, Any]) -> None:
     """Shows who has a report where the store does not have that yet."""
     last = log.assigned.get(report["id"]) if log else None

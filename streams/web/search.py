@@ -16,11 +16,13 @@ from streams.store.database import Database
 from streams.store.decisions import ASSIGNED
 from streams.store.tables import quoted
 from streams.web.access import user_of
-from streams.web.reports import FLAG_NAMES, with_events
+from streams.web.reports import FLAG_NAMES, by_completeness, show_completeness, with_events
 from streams.web.site import SITE, csv_file, page
 from streams.web.store_queries import Rows, rows
 
 SHOWN = 25
+#: Reports that are sorted by completeness, the latest: each is read for it.
+SORTED = 500
 #: Events in a file.
 MOST = 10_000
 STATES = {"undecided": "undecided", "accept": "accepted", "reject": "rejected", "correct": "corrected"}
@@ -53,6 +55,8 @@ class Filter:
     flag: str = ""
     state: str = ""
     owner: str = ""
+    sort: str = ""
+    """Empty, the latest first, or `completeness`."""
 
     @classmethod
     def of(cls, query: Mapping[str, str], *, texts: bool) -> Filter:
@@ -64,6 +68,7 @@ class Filter:
             given[name] = _day(given[name])
         given["flag"] = given["flag"] if given["flag"] in FLAGS else ""
         given["state"] = given["state"] if given["state"] in STATES else ""
+        given["sort"] = given["sort"] if given["sort"] == "completeness" else ""
         return cls(**given | ({} if texts else {"text": ""}))
 
     @property
@@ -104,7 +109,7 @@ class Filter:
 
 
 async def search(request: web.Request) -> web.Response:
-    """The latest reports that pass the filter, or all of their events that do as a file."""
+    """The latest or most complete reports that pass the filter, or all of their events that do as a file."""
     site = request.app[SITE]
     texts = site.settings.web_texts
     wanted = Filter.of(request.query, texts=texts)
@@ -119,7 +124,9 @@ async def search(request: web.Request) -> web.Response:
         named = [row["source"] for row in sources if row["source"]]
         assigned = rows(database, f"SELECT DISTINCT outcome FROM reviews WHERE {ASSIGNED}")
         owners = sorted(orjson.loads(row["outcome"]) for row in assigned)
-        return count, with_events(database, ids, texts=texts), named, owners
+        found = with_events(database, ids, texts=texts)
+        show_completeness(database, found)
+        return count, found, named, owners
 
     count, found, sources, owners = await site.queries.run(query)
     mine = user_of(request).name
@@ -127,7 +134,7 @@ async def search(request: web.Request) -> web.Response:
         request, "search.html", wanted=wanted, count=count, reports=found, start=start,
         sources={source: source for source in sources},
         owners={mine: "me"} | {name: name for name in owners if name not in {"", mine}},
-        shown=SHOWN, most=MOST, flags=FLAGS, states=STATES,
+        end=min(count, SORTED) if wanted.sort else count, shown=SHOWN, most=MOST, flags=FLAGS, states=STATES,
     )  # fmt: skip
 
 
@@ -137,12 +144,12 @@ def listed(database: Database, wanted: Filter, start: int) -> tuple[int, list[st
     if events := wanted.of_event():
         where += f" AND r.id IN (SELECT e.report_id FROM events e WHERE {events})"
     (count,) = rows(database, f"SELECT count(*) AS n FROM reports r WHERE {where}")
-    found = rows(
-        database,
-        f"SELECT r.id AS id FROM reports r WHERE {where} "
-        f"ORDER BY r.reported_at DESC NULLS LAST, r.id LIMIT {SHOWN} OFFSET {start}",
-    )
-    return int(count["n"]), [row["id"] for row in found]
+    part = f"LIMIT {SORTED}" if wanted.sort else f"LIMIT {SHOWN} OFFSET {start}"
+    order = f"ORDER BY r.reported_at DESC NULLS LAST, r.id {part}"
+    ids = [row["id"] for row in rows(database, f"SELECT r.id AS id FROM reports r WHERE {where} {order}")]
+    if wanted.sort:
+        ids = by_completeness(database, ids)[start : start + SHOWN]
+    return int(count["n"]), ids
 
 
 def events_of(database: Database, wanted: Filter) -> Rows:

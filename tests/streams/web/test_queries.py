@@ -30,7 +30,7 @@ VIEWS = {
     "/review?order=random": 10,
     "/terms?q=sick": 0,
     "/drugs?q=prozac": 0,
-    "/search?term=nausea&text=sick": 7,
+    "/search?term=nausea&text=sick": 8,
     "/figures": 6,
 }
 

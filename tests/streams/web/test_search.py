@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from models.case_fields.fields import case_fields
 from models.types import Mention
 from tests.streams.store.messages import event, report
 from tests.streams.web.conftest import HOSTILE, Page, fill
@@ -95,6 +96,31 @@ async def test_a_file_has_no_formula_and_pages_follow_each_other(
             more = re.findall(r'<a href="([^"]+)" data-key="n">More', html)
             address = unescape(more[0]) if more else ""
         assert len(seen) == len(set(seen)) == len(ALL - {"none"})
+
+
+async def test_the_most_complete_of_the_latest_reports_come_first(
+    stored: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "I am a 34 year old woman on 50 mg."
+    told = report("told", 33, event(), text=text, created_at=OLD, case_fields=case_fields(text, ()))
+    fill(Path(stored.settings.database), [told])
+    async with stored.served() as browser:
+        client = browser()
+        for most, end, first in ((500, "", "told"), (9, "; the most complete of the latest 9", "two")):
+            monkeypatch.setattr("streams.web.search.SORTED", most)
+            html = await (await client.get("/search?sort=completeness")).text()
+            found = re.findall(r">([^<]+)</a>[^<]*<time>[^<]*</time>(?: · completeness ([\d.]+))?", html)
+            assert found[0][0] == first and f"<p>10 reports{end}" in html
+            scores = [float(score or 0) for _, score in found]
+            assert len(scores) == min(10, most) and scores == sorted(scores, reverse=True)
+            assert found[-1] == ("none", ""), "without an event there is no case"
+        monkeypatch.setattr("streams.web.search.SHOWN", 4)
+        html = await (await client.get("/search?sort=completeness&start=4")).text()
+        assert ", 5 to 8 follow" in html
+        assert "/search?sort=completeness&amp;start=8" in html
+        html = await (await client.get("/search?sort=completeness&start=8")).text()
+        assert html.count("<article>") == 1 and 'data-key="n">More' not in html
+        assert ">told</a>" in await (await client.get("/search?until=2020-03-01&drug=sert")).text()
 
 
 async def test_texts_that_are_switched_off_cannot_be_searched(stored: Page) -> None:
