@@ -80,7 +80,7 @@ async def figures(request: web.Request) -> web.Response:
     strongest = sorted(named, key=lambda signal: -signal.windows["all"].ic.low)[:TERMS]
     return page(
         request, "figures.html", drug=drug, forest=forest(strongest), days_compared=PERIOD, steps=STEPS,
-        width=WIDTH, height=HEIGHT, interval=INTERVAL, **found,
+        width=WIDTH, height=HEIGHT, interval=INTERVAL, most=TERMS, side=SIDE, **found,
     )  # fmt: skip
 
 

@@ -187,12 +187,15 @@ async def _page(
     texts, pair = site.settings.web_texts, (drug, term)
     sort = request.query.get("sort") == "completeness"
     numbers, reported = await site.queries.run(lambda d: _reports(d, pair, texts=texts, sort=sort))
-    standing = (await _standings(site)).get(pair, UNDECIDED)
+    states, outcome = await _standings(site), await site.signals.outcome()
+    found = select(site.signals, outcome, SignalFilter(drug, term), states)
+    row = next((row for row in found if (row.signal.drug, row.signal.term) == pair), None)
+    standing = states.get(pair, UNDECIDED)
     counted = standing.decisions or (await _numbers(site, pair))["reports"]
     fields = {"reason": "", "comment": ""} | asdict(standing.status) | dict(form or {})
     return page(
         request, "pair.html", 400 if error else 200, drug=drug, term=term, reports=reported, numbers=numbers,
-        caveat=CAVEAT, standing=standing, states=STATES, rule=RULE, fields=fields, error=error,
+        row=row, caveat=CAVEAT, standing=standing, states=STATES, rule=RULE, fields=fields, error=error,
         may_decide=site.log is not None and user_of(request).may_review and bool(counted),
     )  # fmt: skip
 

@@ -78,6 +78,9 @@ async def test_signals_are_marked_and_sorted_by_labels_and_lists(page: Page) -> 
         assert (await order(client, sort="listed"))[-1] == "Insomnia"
         assert (await order(client, sort="new in 7 days first"))[0] == "Rash"
         assert await order(client, flag="new in 7 days") == ["Rash"]
+        page_of = words(await shown(client, "/pair", drug="lithium", term="Insomnia"))
+        assert re.search(r"4 unique reports, [\d.]+ expected; IC [12]\.\d\d [\d.]+ to [\d.]+ ; EBGM", page_of)
+        assert "Listed: yes. serious" in page_of
         assert len(await order(client, flag="no such", state="no such")) == len(TERMS) + 1
         assert await order(client, flag="misuse") == ["Overdose"]
         assert "Insomnia" not in await order(client, flag="unlisted")
