@@ -99,18 +99,26 @@ def up(
     from models.types import TASKS
     from streams.settings import EMBEDDED
 
-    settings = broker_settings() if processes > 1 else read_settings()
     if processes > 1:
-        from streams.cli.operations.processes import of_this_program, run
-
-        results_of_first = (["--store"] if store else []) + ([] if web else ["--no-web"])
-        commands = of_this_program(["up"], results_of_first, processes, settings)
-        raise typer.Exit(asyncio.run(run(commands, settings.grace)))
+        store &= _divided(processes, ["--store"] if store else [], web) == 0
+    settings = read_settings()
     if settings.broker == EMBEDDED:
         _up_embedded(settings, store=store, web=web)
     else:
         results = settings if store else None
         asyncio.run(_serve(TASKS, settings, create=True, results=results, web=web))
+
+
+def _divided(processes: int, first: Sequence[str], web: bool) -> int:
+    """Divides this process into copies with the models; returns in each of them, with its number."""
+    from streams.cli.operations.preloading import share_models
+    from streams.cli.operations.processes import divide, of_this_program
+    from streams.stopping import end_at_sigterm
+
+    settings = broker_settings()
+    end_at_sigterm()
+    commands = of_this_program(["up"], [*first, *([] if web else ["--no-web"])], processes, settings)
+    return divide(commands, settings.grace, copies=share_models(settings))
 
 
 def _up_embedded(settings: Settings, *, store: bool, web: bool) -> None:

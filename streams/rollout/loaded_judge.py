@@ -53,6 +53,11 @@ def judge_at_start(announced: Announcement | None, settings: Settings, generatio
         return handle
 
 
+def is_wanted(settings: Settings) -> bool:
+    """Whether a worker starts with a judge where none is announced."""
+    return settings.judge != "off" and _has_release(settings)
+
+
 def with_judge(loaded: Loaded, settings: Settings, name: str | Path | None = None) -> Loaded:
     """A tagger with its judge where it should have one, as in a worker without announcements; other models
     unchanged. `name`: a release that must be used. Raises ReleaseError.

@@ -28,6 +28,8 @@ from streams.settings import Settings
 log = logging.getLogger(__name__)
 #: Releases of a task that are kept: the live one and the one before it.
 KEPT = 2
+#: By task, and version or folder: what `load_release` gives without loading it again.
+_PRELOADED: dict[tuple[str, str | Path], Loaded] = {}
 
 
 def kept_folder(task: str, settings: Settings) -> Path:
@@ -159,6 +161,9 @@ def _limits(settings: Settings) -> Limits:
 
 def load_release(task: str, name: str | Path | None, settings: Settings, *, keep: bool = False) -> Loaded:
     """Opens, verifies and loads a release; `keep`: a copy stays here. Raises ReleaseError."""
+    wanted = bundled_version(task) if name is None else name
+    if wanted is not None and (task, wanted) in _PRELOADED:
+        return _PRELOADED[task, wanted]
     started = time.perf_counter()
     with open_verified(task, name, settings) as release:
         loaded = load_opened(release, settings, keep=keep)
@@ -166,6 +171,19 @@ def load_release(task: str, name: str | Path | None, settings: Settings, *, keep
             keep_copy(release, settings)
     log.info("%s %s loaded in %.1f s", task, loaded.version, time.perf_counter() - started)
     return loaded
+
+
+def preload(task: str, name: Path | None, settings: Settings) -> None:
+    """Loads a release that is on this machine, for each later call of `load_release` by its version or by the
+    same folder; not a supplement, whose base may be in the store only. Raises ReleaseError.
+    """
+    with open_verified(task, name, settings) as release:
+        if EXTENDS in release.manifest.configuration:
+            return
+        loaded = _load(release, settings)
+    _PRELOADED[task, loaded.version] = loaded
+    if name is not None:
+        _PRELOADED[task, name] = loaded
 
 
 def load_opened(release: Release, settings: Settings, *, keep: bool = False) -> Loaded:

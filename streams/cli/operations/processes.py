@@ -1,29 +1,26 @@
-"""Runs a command in several processes, and starts again what ends unasked."""
+"""Divides a process into several, and starts again what ends unasked."""
 
 from __future__ import annotations
 
-import asyncio
 import ctypes
 import logging
 import os
 import signal
 import sys
 import time
-from asyncio.subprocess import Process
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from streams.inference_threads import default_workers, processors
 from streams.settings import Settings
-from streams.stopping import at_signals
 
 log = logging.getLogger(__name__)
 #: A process that ends sooner, in seconds, ends early; after so many early ends in a row all are stopped.
 EARLY_SECONDS, EARLY_ENDS = 60.0, 3
 #: Seconds beyond PV_GRACE after which a process is killed: it ends itself before.
 KILL_SECONDS = 20.0
+#: What the supervisor waits for: the end of a process, or its own stop.
+_AWAITED = {signal.SIGCHLD, signal.SIGTERM, signal.SIGINT}
 #: The option of Linux' prctl for the signal at the end of the parent.
 _PARENT_DEATH_SIGNAL = 1
 
@@ -57,69 +54,76 @@ def of_this_program(
     return [Command((*program, *(() if i else first)), shared | dict(own(i))) for i in range(n)]
 
 
-async def run(commands: Sequence[Command], grace: float) -> int:
-    """Runs all commands until SIGTERM or SIGINT, which it passes on; returns the exit code: 0 where all then
-    ended well. A process that ends before is started again. Where one ends early again and again, all are
-    stopped, and the exit code is 1: the supervisor of this process sees what it would see of a single one.
+def divide(commands: Sequence[Command], grace: float, *, copies: bool) -> int:
+    """Runs all commands until SIGTERM or SIGINT, which it passes on, and starts again what ends before. With
+    `copies` they are copies of this process, which must have one thread: in each of them the call returns the
+    number of its command.
+
+    In this process it raises SystemExit: code 0 where all ended well after the signal. Where a process ends
+    early again and again, all are stopped, and the code is 1: the supervisor of this process sees what it
+    would see of a single one.
     """
-    stop = asyncio.Event()
-    at_signals(stop.set)
-    kept = [asyncio.create_task(_keep(command, i, stop, grace)) for i, command in enumerate(commands, 1)]
-    try:
-        for done in asyncio.as_completed(kept):
-            await done
-            stop.set()
-        return max(task.result() for task in kept)
-    finally:
-        stop.set()
-        await asyncio.gather(*kept, return_exceptions=True)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)
+    supervisor, early = os.getpid(), [0] * len(commands)
+    running: dict[int, tuple[int, float]] = {}
+    due = list(range(len(commands)))
+    while True:
+        for number in due:
+            pid = os.fork()
+            if pid == 0:
+                _begin(commands[number], supervisor, copies)
+                return number
+            log.info("process %d has the id %d", number + 1, pid)
+            running[pid] = number, time.monotonic()
+        if signal.sigwait(_AWAITED) != signal.SIGCHLD:
+            raise SystemExit(_stop(list(running), grace))
+        due.clear()
+        for pid, code in _ended(list(running)):
+            number, began = running.pop(pid)
+            early[number] = early[number] + 1 if time.monotonic() - began < EARLY_SECONDS else 0
+            log.error("process %d has ended %s", number + 1, _how(code))
+            due.append(number)
+        if any(early[number] >= EARLY_ENDS for number in due):
+            log.error("a process ends within %.0f s of each start: stopping all", EARLY_SECONDS)
+            _stop(list(running), grace)
+            raise SystemExit(1)
 
 
-async def _keep(command: Command, number: int, stop: asyncio.Event, grace: float) -> int:
-    """Keeps a process running; returns 0 or 1 once it was stopped, and 1 where it cannot be kept running."""
-    early = 0
-    while not stop.is_set():
-        began = time.monotonic()
-        process = await asyncio.create_subprocess_exec(
-            *command.arguments, env=os.environ | command.environment, preexec_fn=_ends_with(os.getpid())
-        )
-        log.info("process %d has the id %d", number, process.pid)
-        ended, stopped = asyncio.create_task(process.wait()), asyncio.create_task(stop.wait())
-        await asyncio.wait((ended, stopped), return_when=asyncio.FIRST_COMPLETED)
-        stopped.cancel()
-        if stop.is_set():
-            return await _stop(process, ended, grace)
-        early = early + 1 if time.monotonic() - began < EARLY_SECONDS else 0
-        log.error("process %d has ended %s", number, _how(ended.result()))
-        if early >= EARLY_ENDS:
-            log.error("process %d ends within %.0f s of its start: stopping all", number, EARLY_SECONDS)
-            return 1
-    return 0
+def _begin(command: Command, supervisor: int, copies: bool) -> None:
+    """What a new process does first; it stops when the one that has started it is killed (on Linux)."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGTERM)
+        if os.getppid() != supervisor:
+            os.kill(os.getpid(), signal.SIGTERM)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _AWAITED)
+    os.environ.update(command.environment)
+    if not copies:
+        os.execv(command.arguments[0], list(command.arguments))
 
 
-async def _stop(process: Process, ended: asyncio.Task[int], grace: float) -> int:
-    """Asks a process to stop, and kills it where it does not."""
-    with suppress(ProcessLookupError):
-        process.terminate()
-    await asyncio.wait((ended,), timeout=grace + KILL_SECONDS)
-    if not ended.done():
-        process.kill()
-    return int(await ended != 0)
+def _ended(running: Sequence[int]) -> list[tuple[int, int]]:
+    """The processes that have ended, with their exit codes (negative: the signal)."""
+    found = ((pid, os.waitpid(pid, os.WNOHANG)) for pid in running)
+    return [(pid, os.waitstatus_to_exitcode(status)) for pid, (ended, status) in found if ended]
+
+
+def _stop(left: list[int], grace: float) -> int:
+    """Asks the processes to stop, and kills those that do not; 0 where all then ended well, else 1."""
+    for pid in left:
+        os.kill(pid, signal.SIGTERM)
+    code, until = 0, time.monotonic() + grace + KILL_SECONDS
+    while left:
+        for pid, own in _ended(left):
+            left.remove(pid)
+            code = max(code, int(own != 0))
+        if time.monotonic() > until:
+            for pid in left:
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.05)
+    return code
 
 
 def _how(code: int) -> str:
     return f"by {signal.Signals(-code).name}" if code < 0 else f"with code {code}"
-
-
-def _ends_with(parent: int) -> Callable[[], Any] | None:
-    """What a new process calls so that it stops when the process that has started it is killed; on Linux."""
-    if sys.platform != "linux":
-        return None
-    prctl = ctypes.CDLL(None).prctl
-
-    def call() -> None:
-        prctl(_PARENT_DEATH_SIGNAL, signal.SIGTERM)
-        if os.getppid() != parent:
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    return call

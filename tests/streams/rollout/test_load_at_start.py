@@ -53,6 +53,25 @@ def test_the_announced_release_is_loaded_with_its_generation_or_else_the_bundled
     assert handle.current.version == bundled("summarization").name
 
 
+def test_what_was_preloaded_serves_where_it_is_wanted_and_no_other_release(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "_PRELOADED", {})
+
+    def model(version: str | None) -> object:
+        announced = None if version is None else announcement(version)
+        return load_at_start("summarization", announced, store.settings).current.model
+
+    live = store.sound[0]
+    loading.preload("summarization", None, store.settings)
+    assert model(None) is model(None) and model(live) is not model(live)
+    loading.preload(
+        "summarization", loading.kept_folder("summarization", store.settings) / live, store.settings
+    )
+    assert model(live) is model(live) is not model(None)
+    assert load_at_start("summarization", announcement(live), store.settings, 7).current.generation == 7
+
+
 @pytest.mark.parametrize("missing", [False, True])
 def test_if_the_announced_release_is_refused_the_previous_one_is_loaded(missing: bool, store: Store) -> None:
     refused = "0" * 12 if missing else store.failing

@@ -22,23 +22,24 @@ STAYS = "import os, signal; signal.signal(signal.SIGTERM, lambda *_: os._exit(0)
 ENDS = "raise SystemExit(3)"
 DOES_NOT_STOP = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); signal.pause(); signal.pause()"
 SUPERVISOR = """
-import asyncio, json, logging, sys
+import json, logging, signal, sys
 from streams.cli.operations import processes
 logging.basicConfig(level="INFO", stream=sys.stderr)
 processes.KILL_SECONDS = 0.5
-commands = [processes.Command([sys.executable, "-c", text], {}) for text in json.loads(sys.argv[1])]
-sys.exit(asyncio.run(processes.run(commands, 0.5)))
+programs, copies = json.loads(sys.argv[1]), sys.argv[2:] == ["copies"]
+commands = [processes.Command([sys.executable, "-c", text], {}) for text in programs]
+exec(programs[processes.divide(commands, 0.5, copies=copies)])
 """
 
 
 class Supervisor:
     """A process that keeps some programs running, and its log."""
 
-    def __init__(self, folder: Path, programs: list[str]) -> None:
+    def __init__(self, folder: Path, programs: list[str], *more: str) -> None:
         self.log = folder / "log"
         with self.log.open("wb") as file:
             self.process = subprocess.Popen(
-                [sys.executable, "-c", SUPERVISOR, json.dumps(programs)], stderr=file
+                [sys.executable, "-c", SUPERVISOR, json.dumps(programs), *more], stderr=file
             )
 
     def wait_started(self, n: int) -> list[int]:
@@ -51,8 +52,8 @@ class Supervisor:
 
 
 @contextmanager
-def supervised(folder: Path, *programs: str) -> Iterator[Supervisor]:
-    supervisor = Supervisor(folder, list(programs))
+def supervised(folder: Path, *programs: str, copies: bool = False) -> Iterator[Supervisor]:
+    supervisor = Supervisor(folder, list(programs), *(["copies"] if copies else []))
     try:
         yield supervisor
     finally:
@@ -74,15 +75,17 @@ def has_set(pid: int, field: str) -> bool:
     return bool(signals >> (signal.SIGTERM - 1) & 1)
 
 
-@pytest.mark.parametrize("asked", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(("asked", "copies"), [(signal.SIGTERM, False), (signal.SIGINT, True)])
 def test_a_killed_process_is_started_again_until_all_are_asked_to_stop(
-    tmp_path: Path, asked: signal.Signals
+    tmp_path: Path, asked: signal.Signals, copies: bool
 ) -> None:
-    with supervised(tmp_path, STAYS, STAYS) as supervisor:
+    with supervised(tmp_path, STAYS, STAYS, copies=copies) as supervisor:
         first, second = supervisor.wait_started(2)
         os.kill(first, signal.SIGKILL)
         *_, third = supervisor.wait_started(3)
         assert runs(second) and not runs(first)
+        commands = {Path(f"/proc/{pid}/cmdline").read_bytes() for pid in (supervisor.process.pid, third)}
+        assert len(commands) == 1 or not copies
         wait_until(lambda: has_set(second, "SigCgt") and has_set(third, "SigCgt"), "both can be asked")
         supervisor.process.send_signal(asked)
         assert supervisor.process.wait(60) == 0
@@ -108,8 +111,9 @@ def test_a_process_that_does_not_stop_is_killed(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent has ended")
-def test_the_processes_of_a_killed_supervisor_stop(tmp_path: Path) -> None:
-    with supervised(tmp_path, STAYS, STAYS) as supervisor:
+@pytest.mark.parametrize("copies", [False, True])
+def test_the_processes_of_a_killed_supervisor_stop(tmp_path: Path, copies: bool) -> None:
+    with supervised(tmp_path, STAYS, STAYS, copies=copies) as supervisor:
         pids = supervisor.wait_started(2)
         supervisor.process.kill()
         wait_until(lambda: not any(map(runs, pids)), "both have stopped")
