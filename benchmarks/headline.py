@@ -26,6 +26,10 @@ def result_file(name: str) -> Path:
     return path
 
 
+def is_measured(name: str) -> bool:
+    return any(RESULTS.glob(f"*/{name}.json"))
+
+
 class Figure(NamedTuple):
     """A measured value, how sure it is (an interval, or a deviation over folds) and the baseline, as text."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from benchmarks.headline import HEADLINES, result_file, table
+from benchmarks.headline import HEADLINES, is_measured, result_file, table
 from training.common.program_help import run_program
 
 ROOT = Path(__file__).parent
@@ -27,6 +27,9 @@ SPEED = (
     ("p99 of the time of a record at half load, seconds", "latency", "50% of capacity", "p99_seconds"),
     ("a stage without a model to a bare loop, by CPU", "framework", "bare, same functions", "by_cpu"),
     ("`ner` to transformers.pipeline, by CPU", "naive", "transformers.pipeline, float32, batch 1", "by_cpu"),
+    ("two threads to one, by records a second", "scaling", "2 threads, batch 64", "speed_to_one"),
+    ("two processes to one, over Kafka", "scaling", "2 processes of 1 threads", "speed_to_one"),
+    ("memory of each of the two, MB", "scaling", "2 processes of 1 threads", "megabytes_a_worker"),
 )
 LIMITS = """\
 ## Limits
@@ -51,9 +54,11 @@ def text() -> str:
 
 
 def speed() -> list[str]:
-    """Lines of a table of speeds; each is of its commit, on its machine."""
+    """Lines of a table of speeds that have a result, each of its commit and on its machine."""
     lines = ["## Speed", "", "| measured | figure | on | load | commit |", "|---|---|---|---|---|"]
     for what, name, row, column in SPEED:
+        if not is_measured(name):
+            continue
         found = json.loads(result_file(name).read_bytes())
         cells = (found["rows"][row][column], found["machine"], found["load_average"], found["commit"])
         lines.append(f"| {what} | {' | '.join(map(str, cells))} |")

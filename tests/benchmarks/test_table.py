@@ -24,6 +24,21 @@ def test_the_committed_file_is_what_the_program_writes() -> None:
     assert written == table.text(), "run: python -m benchmarks.table"
 
 
+def test_speeds_without_a_result_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchmarks.headline.RESULTS", tmp_path)
+    assert len(table.speed()) == 4
+    (tmp_path / "speed").mkdir()
+    rows = {row: {column: 1.5} for _, name, row, column in table.SPEED if name == "scaling"}
+    rows["2 processes of 1 threads"] |= {"speed_to_one": 1.9}
+    found = {"machine": "Some CPU", "load_average": 0.5, "commit": "abc", "rows": rows}
+    (tmp_path / "speed/scaling.json").write_text(json.dumps(found))
+    assert table.speed()[4:] == [
+        "| two threads to one, by records a second | 1.5 | Some CPU | 0.5 | abc |",
+        "| two processes to one, over Kafka | 1.9 | Some CPU | 0.5 | abc |",
+        "| memory of each of the two, MB | 1.5 | Some CPU | 0.5 | abc |",
+    ]
+
+
 def test_every_task_has_a_headline_with_a_baseline() -> None:
     assert {row.task for row in HEADLINES} == {*TASKS, "idiom", "posts"}
     for row in HEADLINES:
