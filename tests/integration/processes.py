@@ -14,7 +14,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -42,6 +42,17 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def free_ports(n: int) -> int:
+    """The first of `n` free ports, one behind the other."""
+    for _ in range(50):
+        first = free_port()
+        with suppress(OSError, OverflowError), ExitStack() as probes:
+            for port in range(first, first + n):
+                probes.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            return first
+    raise AssertionError(f"no {n} free ports")
 
 
 def environment(bootstrap: str, port: int, **more: str) -> dict[str, str]:
@@ -115,6 +126,13 @@ def running(*arguments: str, env: dict[str, str], log: Path, forked: bool = Fals
     finally:
         process.kill()
         process.wait(STOP_S)
+
+
+def runs(pid: int) -> bool:
+    """Whether a process runs; where nobody waits for it, it stays as a zombie."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
 
 
 def wait_until(true: Callable[[], bool], what: str, seconds: float = 120.0) -> None:

@@ -7,8 +7,6 @@ import json
 import os
 import re
 import signal
-import socket
-from contextlib import suppress
 from pathlib import Path
 
 import orjson
@@ -23,22 +21,12 @@ pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 N = 400
 
 
-def two_ports() -> int:
-    """The first of two free ports, one behind the other."""
-    for _ in range(50):
-        port = processes.free_port()
-        with suppress(OSError), socket.socket() as probe:
-            probe.bind(("127.0.0.1", port + 1))
-            return port
-    raise AssertionError("no two free ports")
-
-
 def test_a_killed_process_is_replaced_and_no_record_is_lost_or_decided_anew(tiny_site: Site) -> None:
     site = tiny_site
     ids = [f"post-{i}" for i in range(N)]
     posts = [(i.encode(), orjson.dumps({"id": i, "text": f"zoloft gave me insomnia, {i}"})) for i in ids]
     site.produce("posts", posts)
-    site.port = two_ports()
+    site.port = processes.free_ports(2)
     more = {"PV_HTTP_PORT": str(site.port), "PV_SESSION_TIMEOUT": "6", "PV_BATCH": "4"}
     with site.running("up", "--processes", "2", forked=False, **more) as supervisor:
         site.wait_count(N // 10, "events")
@@ -74,7 +62,7 @@ def test_processes_share_their_models_and_each_takes_a_new_release(
 ) -> None:
     site, new = tiny_site, tiny["summarization"]
     site.env["PV_RELEASES"] = json.dumps({t: str(r.path) for t, r in tiny.items() if r is not new})
-    site.port = two_ports()
+    site.port = processes.free_ports(2)
     ports = (site.port, site.port + 1)
     more = {"PV_HTTP_PORT": str(site.port)}
     with site.running("up", "--processes", "2", forked=False, **more) as supervisor:

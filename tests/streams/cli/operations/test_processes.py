@@ -9,14 +9,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from streams.cli.operations.processes import of_this_program
 from streams.settings import Settings
-from tests.integration.processes import wait_until
+from tests.integration.processes import runs, wait_until
 
 STAYS = "import os, signal; signal.signal(signal.SIGTERM, lambda *_: os._exit(0)); signal.pause()"
 ENDS = "raise SystemExit(3)"
@@ -59,13 +59,6 @@ def supervised(folder: Path, *programs: str, copies: bool = False) -> Iterator[S
     finally:
         supervisor.process.kill()
         supervisor.process.wait(30)
-
-
-def runs(pid: int) -> bool:
-    """Whether a process runs; where nobody waits for it, it stays as a zombie."""
-    with suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    return False
 
 
 def has_set(pid: int, field: str) -> bool:
