@@ -1,8 +1,8 @@
 """How much of what a GPU can compute do the stages use, by number format, batch and feeding processes?
 
 Ends within `--minutes`: every stage has its share of them, and what does not fit is named. `of_products`
-compares with a large product of matrices in the same format. CUDA graphs are not tried, because nearly every
-pass has other lengths. `--device cpu --small` shows that all of it runs.
+compares with a large product of matrices in the same format. `--device cpu --small` shows that all of it
+runs.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ from benchmarks.feeding import Child, Load, Taken, Turn, feed
 from benchmarks.machine import provenance
 from benchmarks.speed.__main__ import table
 from benchmarks.speed.setup import QUICK, Amount, Setup
-from models.encoder.mpnet import is_installed
 from models.types import JUDGE
+from streams.rollout.loaded_judge import is_wanted
+from streams.settings import Settings
 from training.common.program import DeviceName, device_of
 from training.common.program_help import run_program
 
@@ -110,7 +111,10 @@ class Run:
         """`end`: of time.monotonic."""
         self.device, self.size, self.end = device, size, end
         self.rows: dict[str, Any] = {}
-        self.left_out: dict[str, str] = {}
+        self.left_out = {"CUDA graphs": "not tried, because nearly every pass has other lengths"}
+        self.stages = [stage for stage in READ if stage != JUDGE or is_wanted(Settings())]
+        if JUDGE not in self.stages:
+            self.left_out[JUDGE] = "its base is not installed, or PV_JUDGE is off"
 
     def measure(self, data: Path) -> None:
         """Every stage in every format, each in an equal share of the time that is left."""
@@ -120,9 +124,7 @@ class Run:
             self.rows[f"FAISS, {self.size.vectors:,} vectors"] = _row([], limits["FAISS"], None)
         else:
             self.left_out["FAISS"] = "the one that is installed has no GPU"
-        groups = [(stage, form) for stage in READ for form in FORMATS if stage != JUDGE or is_installed()]
-        if not is_installed():
-            self.left_out[JUDGE] = "its base is not installed"
+        groups = [(stage, form) for stage in self.stages for form in FORMATS]
         with ExitStack() as stack:
             children: list[Child] = []
             for i, (stage, form) in enumerate(groups):
