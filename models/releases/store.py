@@ -110,7 +110,11 @@ def _write(
             temporary.chmod(0o755)
             sync(temporary)
             open_release(temporary)
-            temporary.rename(target)
+            try:
+                temporary.rename(target)
+            except OSError:  # another process has written the same release meanwhile
+                if not target.is_dir():
+                    raise
             sync(target.parent)
     elif signature is not None and read_signature(target) != signature:
         _write_signature(target, signature)

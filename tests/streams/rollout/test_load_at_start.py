@@ -7,9 +7,11 @@ import shutil
 import socket
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -217,3 +219,21 @@ def test_the_release_that_was_loaded_is_kept_after_a_clock_was_set_back(store: S
         tomorrow += 1
     loading.keep_copy(three, settings)
     assert loading.kept_versions("summarization", settings) == [two.version, three.version]
+
+
+def test_processes_that_keep_the_same_release_at_once_keep_it(
+    store: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    release = open_release(store.root / "summarization" / store.sound[0])
+    for attempt in range(5):
+        settings, together = Settings(state=tmp_path / str(attempt)), Barrier(4)
+
+        def keep(settings: Settings = settings, together: Barrier = together) -> None:
+            together.wait()
+            loading.keep_copy(release, settings)
+
+        with ThreadPoolExecutor(4) as pool:
+            for done in [pool.submit(keep) for _ in range(4)]:
+                done.result()
+        open_release(loading.kept_folder("summarization", settings) / release.version)
+    assert not caplog.messages
