@@ -11,6 +11,7 @@ from models.types import CaseField, Mention
 
 #: Share of right ones, with one right and one wrong added, among those of each field that were read in fresh
 #: reviews, posts and tweets (benchmarks/results/events/case_fields_read.json); `age_group` in case reports.
+#: Of `pregnancy` and `dechallenge` by an earlier reading, whose counts were not kept.
 PRECISION = {
     "age": 0.73, "age_group": 0.95, "sex": 0.95, "pregnancy": 0.87, "dose": 0.95, "route": 0.91,
     "duration": 0.81, "onset": 0.74, "outcome": 0.74, "dechallenge": 0.75, "serious": 0.83,

@@ -28,6 +28,7 @@ TO_COMPLETE = (
 _SEX = {"male": "1", "female": "2"}
 _AGE_GROUP = {"neonate": "1", "infant": "2", "child": "3", "adolescent": "4", "elderly": "6"}
 _OUTCOME = {"recovered": "1", "recovering": "2", "not_recovered": "3"}
+FATAL = "5"
 _SERIOUS = {
     "E.i.3.2a": "death", "E.i.3.2b": "life_threatening", "E.i.3.2c": "hospitalization",
     "E.i.3.2d": "disability", "E.i.3.2e": "congenital",
@@ -84,7 +85,7 @@ def _reaction(case: Mapping[str, Any], event: Mapping[str, Any]) -> Element:
         "E.i.2.1": event["pt"],
         **{number: name in serious for number, name in _SERIOUS.items()},
         "E.i.3.2f": bool(event["serious"]),
-        "E.i.7": _OUTCOME.get(outcome or "", "0"),
+        "E.i.7": FATAL if "death" in serious else _OUTCOME.get(outcome or "", "0"),
     }
 
 

@@ -9,11 +9,14 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from aiokafka import AIOKafkaProducer
 
 from streams.codec import encode
+from streams.records import CodedReport
+from streams.store.decisions import fingerprint
 from streams.web.app import application, start
 from tests.integration.store.axe import AxeUnavailable, axe_source
 from tests.streams.web.conftest import TERMS, Page, brokered, crowded, fill, reports, stored
@@ -55,6 +58,13 @@ FINDINGS = """async () => {
 }"""
 
 
+def same_words(report: CodedReport) -> str:
+    """The address of what is like the first event of a report."""
+    first = report.mentions[report.events[0].mention]
+    where = {"report": report.id, "start": first.start, "end": first.end}
+    return f"/review/same?{urlencode(where | {'fingerprint': fingerprint(report.record_id)})}"
+
+
 @asynccontextmanager
 async def chromium(page: Page) -> AsyncIterator[tuple[Any, str, list[str]]]:
     """A browser, the address of the page, and what went wrong or elsewhere so far."""
@@ -84,7 +94,7 @@ async def test_views_run_no_hostile_text_ask_no_other_host_and_fit_a_small_scree
     words = [report] + [replace(report, id=f"like{i}", record_id=f"posts/like{i}/c/n@1") for i in range(3)]
     fill(Path(brokered.settings.database), words)
     async with chromium(brokered) as (view, base, wrong):
-        for path in (*PAGES, "/login", f"/report?id={report.id}", *REVIEWS, *MISSING):
+        for path in (*PAGES, "/login", f"/report?id={report.id}", *REVIEWS, same_words(report), *MISSING):
             await view.goto(base + path)
             assert await view.evaluate("document.documentElement.scrollWidth") <= WIDTH, path
             assert await view.evaluate(BROKEN_WORDS) == [], path
@@ -152,7 +162,7 @@ async def test_axe_core_finds_nothing_on_any_page(brokered: Page) -> None:
             await view.goto(f"{base}/review?order={order}")
             await press(view, key)
         await view.context.set_extra_http_headers({"X-User": "cy"})
-        paths = (*PAGES, *REVIEWS, "/report?id=r5", "/login", *MISSING)
+        paths = (*PAGES, *REVIEWS, same_words(reports()[5]), "/report?id=r5", "/login", *MISSING)
         for scheme in ("light", "dark"):
             await view.emulate_media(color_scheme=scheme)
             for path in paths:

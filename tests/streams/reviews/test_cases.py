@@ -152,6 +152,13 @@ def whole(id_: str = "a", **fields: Any) -> CodedReport:
     )  # fmt: skip
 
 
+def test_an_effect_of_which_somebody_died_is_fatal_whatever_else_became_of_it(database: Database) -> None:
+    left = tuple(field for field in whole().case_fields if field.field != "serious")
+    Follower(Settings(), database).apply([message(0, whole()), message(1, whole("b", case_fields=left))])
+    found = [json.loads(line)["E.i"] for line in drafts(cases(database, undecided=True))]
+    assert [reaction["E.i.7"] for (reaction,) in found] == ["5", "1"]
+
+
 def test_a_draft_has_the_elements_of_e2b_and_what_is_missing_is_named(database: Database) -> None:
     bare = report("b", 2, event(pt=None), text="text of b")
     Follower(Settings(), database).apply([message(0, whole()), message(1, bare)])
@@ -166,7 +173,7 @@ def test_a_draft_has_the_elements_of_e2b_and_what_is_missing_is_named(database: 
         "D.1": "MSK", "D.2.2a": 45.0, "D.2.2b": "a", "D.2.3": None, "D.5": "2", "D.7.2": None,
     }  # fmt: skip
     (reaction,) = full["E.i"]
-    assert reaction["E.i.1.1a"] == "rash" and reaction["E.i.2.1"] == "Nausea" and reaction["E.i.7"] == "1"
+    assert reaction["E.i.1.1a"] == "rash" and reaction["E.i.2.1"] == "Nausea" and reaction["E.i.7"] == "5"
     assert [reaction[f"E.i.3.2{letter}"] for letter in "abcdef"] == [True, *[False] * 4, True]
     suspect, other = full["G.k"]
     assert (suspect["G.k.1"], suspect["G.k.2.2"], suspect["G.k.7.r.1"]) == ("1", "sertraline", ["gloom"])
