@@ -116,7 +116,7 @@ def _write(
                 if not target.is_dir():
                     raise
             sync(target.parent)
-    elif signature is not None and read_signature(target) != signature:
+    if signature is not None and read_signature(target) != signature:
         _write_signature(target, signature)
     return open_release(target)
 

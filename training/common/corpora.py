@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,6 +85,22 @@ def json_lines(path: Path) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             yield number, line
+
+
+def read_phee(path: Path) -> Iterator[tuple[str, list[Any]]]:
+    """The sentences of a part of PHEE (Sun et al. 2022), each with its events as the file has them; raises
+    CorpusError.
+    """
+    with in_form(path):
+        for _, line in json_lines(path):
+            row = json.loads(line)
+            yield row["context"], [event for note in row["annotations"] for event in note["events"]]
+
+
+def phee_pieces(argument: Mapping[str, Any] | None) -> Iterator[tuple[tuple[int, int], ...]]:
+    """The places of each mention of an argument of an event of PHEE, which may be in several pieces."""
+    for texts, starts in zip(argument["text"], argument["start"], strict=True) if argument else ():
+        yield tuple((start, start + len(text)) for text, start in zip(texts, starts, strict=True))
 
 
 def own_texts(path: Path) -> Iterator[str]:

@@ -4,7 +4,6 @@ for each field. The mentions are those of a relation release, which most of the 
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections.abc import Iterator, Sequence
@@ -16,7 +15,7 @@ import numpy as np
 from models.case_fields.fields import case_fields
 from models.scores import Counts, Measure, Spans, micro_f1, span_counts
 from models.types import Mention
-from training.common.corpora import in_form, json_lines
+from training.common.corpora import in_form, phee_pieces, read_phee
 from training.evaluation.result import Result
 
 SPLITS, FILE = ("phee_fields",), "phee/dev.jsonl"
@@ -56,17 +55,15 @@ class Cases(NamedTuple):
 def read(data: Path, _split: str, limit: int) -> Cases:
     """The sentences of PHEE's file. Raises CorpusError, and FileNotFoundError."""
     with in_form(data / FILE):
-        rows = [json.loads(line) for _, line in json_lines(data / FILE)]
-        sentences = [Sentence(row["context"], frozenset(_fields(row))) for row in rows]
+        sentences = [Sentence(text, frozenset(_fields(events))) for text, events in read_phee(data / FILE)]
     return Cases("PHEE dev, sentences of case reports", sentences[:limit] if limit else sentences)
 
 
-def _fields(row: Any) -> Iterator[tuple[int, int, str]]:
-    for event in (e for annotation in row["annotations"] for e in annotation["events"]):
+def _fields(events: Sequence[Any]) -> Iterator[tuple[int, int, str]]:
+    for event in events:
         for (part, kind), field in FIELDS.items():
-            found = event.get(part, {}).get(kind, {"text": (), "start": ()})
-            for texts, starts in zip(found["text"], found["start"], strict=True):
-                yield starts[0], starts[-1] + len(texts[-1]), field
+            for pieces in phee_pieces(event.get(part, {}).get(kind)):
+                yield pieces[0][0], pieces[-1][1], field
 
 
 def measure(model: Any, cases: Cases) -> Result:

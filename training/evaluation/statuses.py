@@ -6,9 +6,8 @@ Five sixths of the sentences are the ADE corpus', on which releases are trained:
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +16,7 @@ import numpy as np
 from models.assertion.flags import asserted
 from models.scores import Counts, ratio
 from models.types import CODED_LABELS, Assertion, TaggedText
-from training.common.corpora import in_form, json_lines
+from training.common.corpora import in_form, phee_pieces, read_phee
 from training.evaluation.result import Result
 
 SPLITS = ("phee_dev", "phee_train")
@@ -49,34 +48,28 @@ def read(data: Path, split: str, limit: int) -> Corpus:
     part = split.removeprefix("phee_")
     path = data / "phee" / f"{part}.jsonl"
     with in_form(path):
-        records = [_text(json.loads(line)) for _, line in json_lines(path)]
+        records = [_text(*sentence) for sentence in read_phee(path)]
     return Corpus(f"PHEE {part}", records[:limit] if limit else records)
 
 
-def _text(row: Mapping[str, Any]) -> StatusText:
+def _text(text: str, events: Sequence[Any]) -> StatusText:
     kinds: dict[Pieces, str] = {}
-    events = [event for note in row["annotations"] for event in note["events"]]
     for event in events:
         kind = _kind(event)
-        for pieces in _pieces(event.get("Effect")):
+        for pieces in phee_pieces(event.get("Effect")):
             kinds[pieces] = min(kind, kinds.get(pieces, kind), key=KINDS.index)
     effects = [piece for pieces in kinds for piece in pieces]
     for event in events:
-        for pieces in _pieces(event.get("Treatment", {}).get("Disorder")):
+        for pieces in phee_pieces(event.get("Treatment", {}).get("Disorder")):
             if not _overlap(pieces, effects):
                 kinds[pieces] = "treated"
-    return StatusText(row["context"], tuple(kinds.items()))
+    return StatusText(text, tuple(kinds.items()))
 
 
 def _kind(event: Mapping[str, Any]) -> str:
     if event["event_type"] != "Adverse_event":
         return "therapeutic"
     return NEGATED if event.get("Negated") else SPECULATED if event.get("Speculated") else PLAIN
-
-
-def _pieces(argument: Mapping[str, Any] | None) -> Iterator[Pieces]:
-    for texts, starts in zip(argument["text"], argument["start"], strict=True) if argument else ():
-        yield tuple((start, start + len(text)) for text, start in zip(texts, starts, strict=True))
 
 
 def _overlap(pieces: Pieces, others: Sequence[tuple[int, int]]) -> bool:

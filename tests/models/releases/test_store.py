@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -14,10 +15,12 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from models.releases.manifest import Release, ReleaseError
 from models.releases.private import LOCK, PREFIX, private_folder, remove_abandoned
-from models.releases.store import build, open_release
+from models.releases.signature import SIGNATURE
+from models.releases.store import build, copy, open_release, sign
 from tests.models.releases.small_release import CONTENTS, manifest_of
 from tests.models.releases.stores import power_cut
 
@@ -56,6 +59,24 @@ def test_a_build_interrupted_before_the_rename_leaves_nothing(source: Path, tmp_
     assert list((tmp_path / "root/ner").iterdir()) == []
     release = build(source, manifest_of(source), tmp_path / "root")
     assert open_release(release.path).version == release.version
+
+
+def test_a_copy_that_another_process_made_meanwhile_gets_the_signature(
+    release: Release, tmp_path: Path
+) -> None:
+    rename, root = Path.rename, tmp_path / "copies"
+    key = Ed25519PrivateKey.generate()
+
+    def rename_later(self: Path, target: Path) -> Path:
+        if not target.exists() and target.parent.parent == root:
+            shutil.copytree(release.path, target, ignore=shutil.ignore_patterns(SIGNATURE))
+        return rename(self, target)
+
+    sign(release, key)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Path, "rename", rename_later)
+        made = copy(release, root)
+    open_release(made.path, key.public_key())
 
 
 def test_a_temporary_folder_of_a_killed_build_is_removed_by_the_next(source: Path, tmp_path: Path) -> None:
