@@ -139,7 +139,7 @@ def _formats(release: Release, device: str, dtype: str) -> list[str]:
 def _with_choices(loaded: Loaded, event_below: float | None, drug_classes: bool) -> Loaded:
     model: Any = loaded.model
     if loaded.task == "ner" and event_below is not None:
-        model = model.with_threshold(event_below)
+        model = model.with_decoding(event_below=event_below)
     elif loaded.task == "relation" and drug_classes:
         model = model.with_classes(bundled_classes())
     else:

@@ -137,10 +137,10 @@ class NerModel:
         model.languages = release.manifest.configuration.get("languages", ENGLISH)
         return model
 
-    def with_threshold(self, event_below: float) -> NerModel:
-        """The same tagger with another threshold for the events of a sentence."""
+    def with_decoding(self, **changes: float) -> NerModel:
+        """The same tagger with other values of fields of its decoding that come after the tags."""
         model = copy.copy(self)
-        model.decoding = replace(self.decoding, event_below=event_below)
+        model.decoding = replace(self.decoding, **changes)  # type: ignore[arg-type]
         return model
 
     @staticmethod

@@ -15,7 +15,7 @@ from models.encoder.model import Encoder
 from models.loading import load
 from models.ner.decoding import Decoding
 from models.ner.heads import Head
-from models.ner.judge import LONGEST, JudgeModel, is_read
+from models.ner.judge import LONGEST, OWN_UNSTATED_FROM, JudgeModel, is_read
 from models.ner.model import NerModel
 from models.ner.sentences import behind, stated_before
 from models.releases.manifest import Release, ReleaseError
@@ -34,6 +34,7 @@ class Reader:
 
     def __init__(self) -> None:
         self.read: list[tuple[str, Stated]] = []
+        self.decoding = Decoding()
 
     def predict(self, batch: Sequence[str], stated: Sequence[Stated] = ()) -> list[list[Mention]]:
         self.read += zip(batch, stated, strict=True)
@@ -97,6 +98,29 @@ def test_a_release_over_another_base_is_refused(
     monkeypatch.setattr(Encoder, "for_inference", lambda *_, **__: pytest.fail("read before it was checked"))
     with pytest.raises(ReleaseError, match="missing" if change == "missing" else "another sha256"):
         load(made if change != "missing" else open_release(made.path))
+
+
+@pytest.mark.parametrize("stated_read", [True, False])
+def test_an_effect_counts_from_a_lower_probability_where_nothing_is_stated(
+    tiny_mpnet: str, monkeypatch: pytest.MonkeyPatch, stated_read: bool
+) -> None:
+    encoder = Encoder.load(tiny_mpnet, max_pieces=64)
+    model = JudgeModel(NerModel(encoder, Head(encoder.dimension, 10), LABELS, None))
+    model.tagger.decoding = Decoding(own_from=0.6, stated_read=stated_read)
+    own_from: list[tuple[list[str], float]] = []
+
+    def noted(self: NerModel, batch: Sequence[str], _: Sequence[Stated]) -> list[list[Mention]]:
+        own_from.append((list(batch), self.decoding.own_from))
+        return [[] for _ in batch]
+
+    monkeypatch.setattr(NerModel, "predict", noted)
+    model.predict(
+        [Case("a", (RASH,)), Case("b", (RASH,), STATED), Case("c", (RASH,), Stated((), "low mood"))]
+    )
+    assert own_from == [(["b", "c"], 0.6), (["a"], OWN_UNSTATED_FROM if stated_read else 0.6)]
+    model.tagger.decoding.own_from = 0.1
+    model.predict([Case("a", (RASH,))])
+    assert own_from[-1] == (["a"], 0.1)
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,7 @@ def test_a_name_that_an_answer_affirms_is_an_event(
 ) -> None:
     model = tagger(small, event=-2.0, **bias)
     assert [m.text for m in model.predict([text])[0] if m.status == OWN] == found
-    assert model.with_threshold(0.9).predict([text]) == [[]]
+    assert model.with_decoding(event_below=0.9).predict([text]) == [[]]
 
 
 def test_without_a_threshold_no_name_is_looked_for(small: Encoder) -> None:
@@ -158,7 +158,7 @@ def test_without_a_threshold_no_name_is_looked_for(small: Encoder) -> None:
 def test_a_name_obeys_the_threshold_of_the_post_too(small: Encoder) -> None:
     model = tagger(small, event=5.0, **{OWN: 9.0})  # the sentence reports an event with probability .9933
     for event_below, found in ((0.99, ["zoloft", "headache"]), (0.995, ["zoloft"])):
-        (mentions,) = model.with_threshold(event_below).predict([TEXT])
+        (mentions,) = model.with_decoding(event_below=event_below).predict([TEXT])
         assert [m.text for m in mentions] == found
 
 

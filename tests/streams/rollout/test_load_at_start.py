@@ -200,7 +200,7 @@ def test_the_canary_check_of_a_running_model_knows_its_settings() -> None:
     live = load_at_start("ner", None, Settings(post_threshold=1.0)).current
     assert live.passes_canary()
     tagger: Any = live.model
-    assert not replace(live, model=tagger.with_threshold(0.0)).passes_canary()
+    assert not replace(live, model=tagger.with_decoding(event_below=0.0)).passes_canary()
 
 
 @pytest.mark.parametrize("asked", [False, True])
