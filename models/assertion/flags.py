@@ -33,10 +33,12 @@ def asserted(text: str, mention: Mention, *, clinical: bool = False, asked: bool
     of_another = mention.status == OTHER or (mention.status == OWN and _is_anothers(text, mention))
     by_rules = assertion(text, mention.start, mention.end) if asked else Assertion()
     said = answer(text, mention.start, mention.end)
+    if said is None and _is_denied(text, mention):
+        said = False
     hypothetical = mention.status == HYPOTHETICAL or by_rules.hypothetical
     if hypothetical and not of_another:
         hypothetical = said is None and not _has_happened(text, mention)
-    negated = mention.status == NEGATED or _is_denied(text, mention) if said is None else not said
+    negated = mention.status == NEGATED if said is None else not said
     return Assertion(negated or _is_denied_warning(text, mention), hypothetical, of_another)
 
 

@@ -76,3 +76,5 @@ def test_where_the_model_is_not_sure_words_about_another_decide() -> None:
 )
 def test_what_a_note_says_that_its_patient_denies_did_not_happen_anyway(marked: str, negated: bool) -> None:
     assert asserted(*judged(marked, OWN, 0.99)) == Assertion(negated=negated)
+    feared = asserted(*judged(marked, HYPOTHETICAL, 0.99))
+    assert feared == (Assertion(negated=True) if negated else Assertion(hypothetical=True))
