@@ -12,6 +12,7 @@ import torch
 from pydantic import TypeAdapter
 
 from models.encoder import mpnet
+from models.encoder.base_files import resolve_base
 from models.ner.model import NerModel
 from models.releases.manifest import Release
 from models.types import CODED_LABELS, JUDGE, Case, Mention, Stated
@@ -45,7 +46,7 @@ class JudgeModel:
         another one than the release declares.
         """
         base = release.manifest.base
-        folder = str(mpnet.mpnet_folder(cache)) if base == mpnet.NAME else base
+        folder = str(mpnet.mpnet_folder(cache)) if base == mpnet.NAME else resolve_base(base)
         if not Path(folder).is_dir():
             raise mpnet.BaseMissing(f"the base {base} of the judge is missing")
         return cls(NerModel.load(release, device=device, dtype=dtype, base=folder, exact=False))

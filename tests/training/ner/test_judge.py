@@ -89,7 +89,7 @@ def test_a_share_of_the_texts_begins_with_what_is_stated(corpus: Path, share: fl
 
 
 def test_a_run_without_its_base_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(typer.BadParameter, match="cannot be"):
+    with pytest.raises(typer.BadParameter, match="is no folder"):
         TASK.check(settings_of("judge", base=str(tmp_path / "none")))
     monkeypatch.setattr(mpnet, "is_installed", lambda: False)
     with pytest.raises(typer.BadParameter, match="is not installed"):
