@@ -191,6 +191,7 @@ class Candidate:
     soc: str
     score: float
     phrase: str | None = None
+    """the phrase; "review 12" where that decision of a reviewer was on nearly the same words"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,8 +31,9 @@ from models.normalization.spelling import Spelling
 from models.normalization.term_index import Array, Near, TermIndex
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
+from models.supplement import Decided
 from models.terminology import Term
-from models.types import Coding, Query
+from models.types import Coding, Neighbour, Query
 
 #: Nearest lowest-level terms that are searched per candidate: preferred terms have several of them.
 TERMS_PER_CANDIDATE = 12
@@ -88,6 +89,7 @@ class NormalizationModel:
         self._device, self._vectors = device, vectors
         self._index = TermIndex(self.terms, vectors, sets, device)
         self.wordings = KnownWordings()
+        self.decided: Decided | None = None
 
     @classmethod
     def load(
@@ -145,6 +147,13 @@ class NormalizationModel:
             **self.phrases_of(terms),
         )
 
+    def with_supplement(self, release: Release) -> NormalizationModel:
+        """The same model with the decided wordings of a supplement; raises ReleaseError."""
+        model = copy.copy(self)
+        model.decided = Decided.load(release, self.encoder.dimension)
+        model.wordings = KnownWordings()
+        return model
+
     def mention_only(self) -> NormalizationModel:
         """The same S_isolated and terms without context and without phrases, a baseline."""
         model = copy.copy(self)
@@ -186,7 +195,8 @@ class NormalizationModel:
         is not of opposite polarity; NIL by the rule, where all have the opposite polarity, where the mention
         is the relief of a symptom and no name, and where a serious term has no evidence but a low cosine. A
         mention that is nothing but a reading is coded by its words, and is NIL within normal limits; where
-        another with numbers is NIL, it is coded with these in words, if that is not NIL.
+        another with numbers is NIL, it is coded with these in words, if that is not NIL. What reviewers
+        decided of nearly the same words goes before all of that.
         """
         if not batch:
             return []
@@ -202,16 +212,41 @@ class NormalizationModel:
         near = self._near(torch.cat([pooled, refined]))
         alone = self._alone(words, near[: len(words)])
         alone |= {s: replace(alone[s], nil=True) for s, level in levels.items() if level == NORMAL}
+        decided = self._decided(list(words), pooled, near)
+        alone |= {s: self._as_decided(alone[s], decision) for s, decision in decided.items()}
+        vectors |= dict.fromkeys(decided)
         found = {s: Known(alone[s], None if (v := vectors[s]) is None else v.clone()) for s in words}
         self.wordings.add(found, len(batch))
         codings = [(known | found)[q.surface].coding for q in asked]
         for i, (cosines, rows), weight in zip(places, near[len(words) :], weights, strict=True):
             coding, _ = self._found(asked[i].surface, cosines, rows)
             # NIL and its confidence stay those of the mention alone.
-            if not (codings[i].nil or coding.nil):
+            if not (codings[i].nil or coding.nil or asked[i].surface in decided):
                 confidence = codings[i].confidence
                 codings[i] = replace(coding, confidence=confidence, context_weight=round(weight, 4))
         return codings
+
+    def _decided(self, surfaces: Sequence[str], pooled: Tensor, near: Sequence[Near]) -> dict[str, Neighbour]:
+        """The decisions on surface forms that reviewers decided, or on nearly the same ones; none with a term
+        that the terminology lacks.
+        """
+        if self.decided is None or not surfaces:
+            return {}
+        nearest = np.array([max(cosines, default=-1.0) for cosines, _ in near[: len(surfaces)]], np.float32)
+        found = self.decided.deciding(normalize(pooled).numpy(), nearest)
+        decisions = {s: d for s, d in zip(surfaces, found, strict=True) if d is not None}
+        return {s: d for s, d in decisions.items() if not d.effect or self._index.has(d.effect)}
+
+    def _as_decided(self, coding: Coding, decision: Neighbour) -> Coding:
+        """The coding with the decided term first, or NIL without one."""
+        pt = decision.effect
+        if not pt:
+            return replace(coding, nil=True, confidence=0.0)
+        first = self._index.of_pt(pt, 1 - decision.distance, decision.source)
+        candidates = (first, *(c for c in coding.candidates if c.pt != pt))[: self.k]
+        return replace(
+            coding, candidates=candidates, nil=False, confidence=1.0, serious=self._index.is_serious(pt)
+        )
 
     def _near(self, vectors: Tensor) -> list[Near]:
         return list(self._index.search(normalize(vectors).numpy(), self.k * TERMS_PER_CANDIDATE))

@@ -79,8 +79,11 @@ class TermIndex:
             term = self._terms[row]
             return Candidate(term.llt, term.pt, term.soc, round(score, 4))
         text, pt = self._phrases[row - len(self._terms)]
+        return self.of_pt(pt, score, text)
+
+    def of_pt(self, pt: str, score: float, phrase: str) -> Candidate:
         term = self._own_term[pt]
-        return Candidate(term.llt, term.pt, term.soc, round(score, 4), text)
+        return Candidate(term.llt, term.pt, term.soc, round(score, 4), phrase)
 
     def named(self, text: str, rows: Array) -> int | None:
         """The number of the preferred term that has a name with these very words, of those at `rows`; None
@@ -106,6 +109,10 @@ class TermIndex:
     def pt(self, row: int) -> str:
         """The preferred term of a row."""
         return self._pts[int(self.concepts[row])]
+
+    def has(self, pt: str) -> bool:
+        """Whether it is a preferred term of the terminology."""
+        return pt in self._own_term
 
     def is_serious(self, pt: str) -> bool:
         return self._own_term[pt].serious

@@ -29,11 +29,11 @@ from models.ner.mention_rules import end_of
 from models.relation.pairs import LABELS, SentenceMention, pairs_of
 from models.relation.sentences import Sentence, apart, end_of_number, is_event, split
 from models.relation.spaces import EmbeddingSpaces, EncodedSentence
-from models.relation.supplement import DecidedPairs
 from models.relation.support_set import Floats, NamedPair, Numbers, SupportSet, decode_tags, votes
 from models.relation.voting import Voting, voting_of
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
+from models.supplement import Decided
 from models.tables import read_tsv
 from models.types import ADE, DRUG, Expansion, Mention, Neighbour, Relation, Span, TaggedText
 
@@ -59,7 +59,7 @@ class RelationModel:
         self.tags = tags_of(LABELS)
         self.lexicon = lexicon
         self.drug_classes: DrugClasses | None = None
-        self.decided: DecidedPairs | None = None
+        self.decided: Decided | None = None
         self._word_index = CosineIndex(support.words, device)
         self._pair_index = CosineIndex(support.pairs, device)
 
@@ -100,7 +100,7 @@ class RelationModel:
     def with_supplement(self, release: Release) -> RelationModel:
         """The same model with the decided pairs of a supplement; raises ReleaseError."""
         model = copy.copy(self)
-        model.decided = DecidedPairs.load(release, self.support.pairs.shape[1])
+        model.decided = Decided.load(release, self.support.pairs.shape[1])
         return model
 
     @staticmethod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +17,7 @@ from streams.cli.terminal import broker_settings, say
 from streams.stopping import at_signals
 
 if TYPE_CHECKING:
-    from streams.rollout.supplement import Plan, Supplements
+    from streams.rollout.supplement import Supplements
 
 app = typer.Typer()
 
@@ -34,17 +35,21 @@ def supplement(
     ] = 0,
     key: KEY = None,
 ) -> None:
-    """Has the relations that reviewers decided decide others that are nearly the same, without training.
+    """Has the relations and codes that reviewers decided decide nearly the same ones, without training.
 
-    They become a supplement of the live release; their texts are read from PV_DATABASE. A rollback to that
-    release takes it back, with --every until the next decision.
+    They become supplements of the live releases; their texts are read from PV_DATABASE. A rollback to such a
+    release takes one back, with --every until the next decision.
     """
-    from streams.rollout.supplement import Supplements
+    from streams.rollout.supplement import CODES, PAIRS, Supplements
 
-    asyncio.run(run(Supplements(broker_settings(), key), asyncio.Event(), announce=announce, every=every))
+    settings = broker_settings()
+    made = [Supplements(settings, key, kind) for kind in (PAIRS, CODES)]
+    asyncio.run(run(made, asyncio.Event(), announce=announce, every=every))
 
 
-async def run(supplements: Supplements, stop: asyncio.Event, *, announce: bool, every: float) -> None:
+async def run(
+    supplements: Sequence[Supplements], stop: asyncio.Event, *, announce: bool, every: float
+) -> None:
     """Once, or until `stop` is set, or a signal sets it; with `every` what can pass is tried again."""
     from aiokafka.errors import KafkaError
 
@@ -54,17 +59,20 @@ async def run(supplements: Supplements, stop: asyncio.Event, *, announce: bool, 
     from streams.topics import TopicsError
 
     at_signals(stop.set)
-    said = ""
+    said: dict[str, str] = {}
     while not stop.is_set():
-        try:
-            line = await _once(supplements, announce=announce, is_repeated=every > 0)
-        except (KafkaError, ReleaseError, GateError, DatabaseError, TopicsError, OSError) as error:
-            if not every:
-                raise
-            line = f"tried again: {redact(str(error)) or type(error).__name__}"
-        if line and line != said:
-            say(line)
-            said = line
+        failed: Exception | None = None
+        for one in supplements:
+            try:
+                line = await _once(one, announce=announce, is_repeated=every > 0)
+            except (KafkaError, ReleaseError, GateError, DatabaseError, TopicsError, OSError) as error:
+                failed = failed or error
+                line = f"tried again: {redact(str(error)) or type(error).__name__}" if every else ""
+            if line and line != said.get(one.kind.task):
+                say(line)
+                said[one.kind.task] = line
+        if not every and failed is not None:
+            raise failed
         if not every:
             return
         with suppress(TimeoutError):
@@ -73,17 +81,14 @@ async def run(supplements: Supplements, stop: asyncio.Event, *, announce: bool, 
 
 async def _once(supplements: Supplements, *, announce: bool, is_repeated: bool) -> str:
     """What was done, in one line."""
-    plan = await supplements.plan()
+    plan, kind = await supplements.plan(), supplements.kind
+    named = f"{len(plan.decided)} decided {kind.called} of {plan.base}"
     if is_repeated and plan.taken_back:
         return f"{plan.base} was gone back to: waiting for the next decision"
     if announce:
         done = await supplements.announce(plan)
         if done is not None:
-            return f"{_named(plan)}: relation {done.version} is announced in place of {done.previous}"
-        return "" if is_repeated else f"{_named(plan)}: nothing to announce"
+            return f"{named}: {kind.task} {done.version} is announced in place of {done.previous}"
+        return "" if is_repeated else f"{named}: nothing to announce"
     stored = supplements.store(plan)
-    return f"{_named(plan)}: " + (f"relation {stored.version} is in the store" if stored else "none")
-
-
-def _named(plan: Plan) -> str:
-    return f"{len(plan.pairs)} decided pairs of {plan.base}"
+    return f"{named}: " + (f"{kind.task} {stored.version} is in the store" if stored else "none")

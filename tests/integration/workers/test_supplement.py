@@ -44,7 +44,7 @@ async def test_a_worker_follows_a_decision_and_the_rollback_that_takes_it_back(t
         desk = Desk(settings)
         desk.fill()
         stop = asyncio.Event()
-        command = asyncio.create_task(run(Supplements(settings), stop, announce=True, every=0.5))
+        command = asyncio.create_task(run([Supplements(settings)], stop, announce=True, every=0.5))
         found: list[tuple[str, set[str]]] = []
         async with Worker(STAGES, settings).running(), asyncio.timeout(150), Sender(settings) as sender:
             await sender.send("sentences", Report(id="first", text=WARFARIN))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,8 +13,10 @@ import torch
 from models.encoder.model import Encoder
 from models.loading import Loaded, as_json
 from models.normalization.context_refining import Refiner
+from models.normalization.known_wordings import KnownWordings
 from models.normalization.model import NormalizationModel
 from models.normalization.patient_phrases import Phrases
+from models.supplement import Decided, Decision
 from models.terminology import Term
 from models.types import Query
 
@@ -275,6 +278,42 @@ def test_a_known_wording_is_still_read_in_its_sentence(mini: Encoder) -> None:
     assert model.predict(batch) == model.predict(batch) == made().predict(batch)
     assert isinstance(model.refiner, Sentences)
     assert model.refiner.asked == ["aching", "aching"]
+
+
+def supplemented(model: NormalizationModel, decided: Sequence[tuple[str, str]]) -> NormalizationModel:
+    """With these words, decided to have these preferred terms."""
+    vectors = model.embed([query(words) for words, _ in decided])
+    decisions = [Decision(f"r-{i}", i, "ann", True, "", pt) for i, (_, pt) in enumerate(decided)]
+    made = copy.copy(model)
+    made.decided, made.wordings = Decided(vectors, decisions, 0.9), KnownWordings()
+    return made
+
+
+def test_what_a_reviewer_decided_of_nearly_the_same_words_goes_first(mini: Encoder) -> None:
+    plain = model_of(mini)
+    words = ["threw up", "Threw up", "dizzy spells", "the dizzy spells", "vomiting", "no sleep", "itchy"]
+    batch = [query(w) for w in words]
+    before = plain.predict(batch)
+    decided = [("threw up", "Nausea"), ("dizzy spells", ""), ("itchy", "Unknown to this terminology")]
+    model = supplemented(plain, decided)
+    for found in (model.predict(batch), model.predict(batch)):  # the second time the words are known
+        for coding, alone in zip(found[:2], before[:2], strict=True):
+            first, *others = coding.candidates
+            assert (first.pt, first.llt, first.phrase, coding.nil) == ("Nausea", "Nausea", "review 0", False)
+            assert others == [c for c in alone.candidates if c.pt != "Nausea"][: len(others)]
+            assert (coding.confidence, alone.candidates[0].pt) == (1.0, "Vomiting")
+        assert [c.nil for c in found[2:4]] == [True, True]
+        assert found[4:] == before[4:], "names that are nearer, other words, and unknown terms"
+
+
+def test_a_decision_goes_before_the_sentence(mini: Encoder) -> None:
+    vectors, refiner = mini.embed([t.llt for t in TERMS]), Sentences(mini.embed(["Rash"]))
+    model = NormalizationModel(mini, TERMS, vectors, k=5, nil_below=0.35, refiner=refiner)
+    assert model.predict([query("aching")])[0].candidates[0].pt == "Rash"
+    decided = supplemented(model, [("aching", "Headache")])
+    for _ in range(2):
+        (found,) = decided.predict([query("aching")])
+        assert (found.candidates[0].pt, found.context_weight) == ("Headache", None)
 
 
 def test_the_canary_check_finds_a_broken_encoder_although_all_wordings_are_known(

@@ -22,12 +22,14 @@ MISSED = "LFTs rose to eight times the upper limit of normal six weeks after ato
 CANARY = "Intravenous azithromycin - induced ototoxicity ."
 #: "INH" is read as its long form.
 SHORT = "Hepatotoxicity associated with INH and rifampicin was noted in the fourth week of therapy."
-TEXTS = {"r-warfarin": WARFARIN, "r-missed": MISSED, "r-canary": CANARY, "r-short": SHORT}
+ITCH = "An itchy rash was seen after starting lamotrigine."
+TEXTS = {"r-warfarin": WARFARIN, "r-missed": MISSED, "r-canary": CANARY, "r-short": SHORT, "r-itch": ITCH}
 #: What the bundled release finds: the effect, all drugs and those that it is related to.
 MENTIONED = {
     "r-warfarin": ("rash", ("warfarin", "phenytoin"), ("warfarin", "phenytoin")),
     "r-missed": ("LFTs", ("atorvastatin",), ()),
     "r-short": ("Hepatotoxicity", ("INH", "rifampicin"), ("INH", "rifampicin")),
+    "r-itch": ("rash", ("lamotrigine",), ("lamotrigine",)),
     "r-canary": ("ototoxicity", ("azithromycin",), ("azithromycin",)),
 }
 

@@ -15,15 +15,16 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import streams
+from models import supplement as files
 from models.loading import EXTENDS
-from models.relation import supplement as files
 from models.releases.manifest import Manifest, ReleaseError
 from models.releases.store import build, bundled, describe, open_release
+from models.types import Query
 from streams.broker.embedded import EmbeddedBroker
 from streams.rollout import announcements
 from streams.rollout.loading import load_opened, load_release, open_directory
 from streams.rollout.reload import load_at_start
-from streams.rollout.supplement import Supplements
+from streams.rollout.supplement import CODES, Supplements
 from streams.settings import Settings
 from tests.streams.cli.command_line import CommandLine
 from tests.streams.conftest import Keys
@@ -137,7 +138,7 @@ def test_the_same_decisions_are_announced_once_and_a_rollback_holds_until_the_ne
     assert asyncio.run(supplements.plan()).taken_back
     desk.decide("r-missed", "correct", drugs=("atorvastatin",))
     plan = asyncio.run(supplements.plan())
-    assert (plan.base, plan.taken_back, len(plan.pairs)) == (base, False, 3)
+    assert (plan.base, plan.taken_back, len(plan.decided)) == (base, False, 3)
     later = announced(pvstream)
     assert later not in (base, version)
     # Without any decision left the base is announced.
@@ -220,6 +221,41 @@ def test_a_worker_starts_with_it_also_where_the_store_of_its_base_is_away(
     shutil.rmtree(desk.settings.store)
     handle = load_at_start("relation", announcement(version, task="relation"), desk.settings)
     assert (handle.current.version, handle.refused) == (version, None)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("shipped_releases")
+def test_a_decision_on_a_code_decides_nearly_the_same_words_and_nothing_else(
+    desk: Desk, pvstream: CommandLine
+) -> None:
+    before = load_release("normalization", None, desk.settings)
+    words = ("rash", "Rash", "LFTs", "liver function tests", "itchy rash", "nausea", "hair loss")
+    batch = [Query(text, 0, len(text), text) for text in words]
+    plain = before.model.predict(batch)
+    desk.decide("r-warfarin", "correct", llt="Drug eruption", pt="Drug eruption")
+    # The long form is what the words are read as.
+    desk.decide("r-missed", "correct", llt=None, pt=None, soc=None)
+    out = pvstream("supplement", "--announce").out
+    version = out.split("decided codes")[1].split("normalization ")[1].split()[0]
+    loaded = load_release("normalization", version, desk.settings)
+    assert loaded.version == version != before.version
+    found = loaded.model.predict(batch)
+    assert [c.candidates[0].pt for c in found[:2]] == ["Drug eruption"] * 2
+    assert [c.candidates[0].phrase for c in found[:2]] == ["review 0"] * 2
+    assert (found[3].nil, plain[3].nil) == (True, False)
+    assert found[4:] == plain[4:]
+    assert {p.name for p in (Path(desk.settings.store) / "normalization" / version).iterdir()} == {
+        files.VECTORS, files.DECISIONS, "manifest.json",
+    }  # fmt: skip
+
+
+def test_words_that_were_given_several_codes_decide_nothing(desk: Desk, pvstream: CommandLine) -> None:
+    supplements = Supplements(desk.settings, kind=CODES)
+    desk.decide("r-warfarin", "correct", llt="Rash", pt="Rash")
+    assert supplements.store(asyncio.run(supplements.plan())) is not None
+    desk.decide("r-itch", "correct", llt="Pruritus", pt="Pruritus")
+    plan = asyncio.run(supplements.plan())
+    assert (len(plan.decided), supplements.store(plan)) == (2, None)
 
 
 def _of_itself(manifest: Manifest, folder: Path) -> dict[str, Any]:

@@ -1,8 +1,9 @@
-"""A supplement of a release: pairs that reviewers decided, which decide pairs that are nearly the same.
+"""A supplement of a release: what reviewers decided decides what is nearly the same, pairs of a drug and an
+effect of a relation release, wordings of effects of a normalization release.
 
 It is a small release without a network. Its manifest names the release that it extends; its files hold the
-pairs' vectors in the relation space, whether each is related, and the decision behind each. No words of a
-report are in it.
+vectors of the pairs or wordings in that release's space, and the decision behind each. No words of a report
+are in it.
 """
 
 from __future__ import annotations
@@ -13,25 +14,28 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 from safetensors.torch import save_file
 
 from models.encoder.faiss_index import CosineIndex
-from models.relation.support_set import Floats
 from models.releases.manifest import Release, ReleaseError
 from models.releases.tensors import read_tensors
 from models.types import Neighbour
 
+Floats = NDArray[np.float32]
 VECTORS, DECISIONS = "decided.safetensors", "decided.json"
-#: Key of the configuration: the least cosine of a pair to a decided one that decides it.
+#: In the file of vectors, also of wordings.
+_TENSOR = "pairs"
+#: Key of the configuration: the least cosine to a decided vector that decides.
 LEAST_COSINE = "least_cosine"
-#: A pair has a cosine a little below 1 with itself in another number format.
+#: A vector has a cosine a little below 1 with itself in another number format.
 ROUNDING = 0.0001
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A reviewer's decision on a pair; the names are those of tables, not of the report."""
+    """A reviewer's decision; the names are those of tables, not of the report."""
 
     report: str
     """id"""
@@ -39,42 +43,44 @@ class Decision:
     """of the decision on the topic `reviews`"""
     reviewer: str
     related: bool
+    """of a wording always true"""
     drug: str = ""
     effect: str = ""
+    """preferred term; empty where a reviewer found none that fits a wording"""
 
 
 _DECISIONS = TypeAdapter(list[Decision])
 
 
-class DecidedPairs:
-    """The pairs of a supplement."""
+class Decided:
+    """The vectors of a supplement with their decisions."""
 
-    def __init__(self, pairs: Floats, decisions: Sequence[Decision], least_cosine: float) -> None:
-        """`pairs`: (decisions, 2 * dimension of the relation space)."""
-        self._index = CosineIndex(pairs)
+    def __init__(self, vectors: Floats, decisions: Sequence[Decision], least_cosine: float) -> None:
+        """`vectors`: (decisions, dimension)."""
+        self._index = CosineIndex(vectors)
         self._decisions = decisions
         self._least_cosine = least_cosine
 
     @classmethod
-    def load(cls, release: Release, dimension: int) -> DecidedPairs:
-        """`dimension` is that of a pair. Raises ReleaseError when files or setting do not fit it or each
+    def load(cls, release: Release, dimension: int) -> Decided:
+        """`dimension` is that of a vector. Raises ReleaseError when files or setting do not fit it or each
         other.
         """
         try:
             decisions = _DECISIONS.validate_json(release.file(DECISIONS).read_bytes(), strict=True)
         except ValidationError as error:
             raise ReleaseError(f"{release.version}: {DECISIONS}: {error.errors()[0]['msg']}") from None
-        pairs = read_tensors(release.file(VECTORS))["pairs"]
+        vectors = read_tensors(release.file(VECTORS))[_TENSOR]
         least = release.manifest.configuration[LEAST_COSINE]
-        if pairs.shape != (len(decisions), dimension) or not 0 < least <= 1:
-            raise ReleaseError(f"{release.version}: the decided pairs do not fit the release or each other")
-        return cls(pairs.float().numpy(), decisions, least)
+        if vectors.shape != (len(decisions), dimension) or not 0 < least <= 1:
+            raise ReleaseError(f"{release.version}: the decisions do not fit the release or each other")
+        return cls(vectors.float().numpy(), decisions, least)
 
-    def deciding(self, pairs: Floats, nearest: Floats) -> list[Neighbour | None]:
-        """For each pair, (pairs, dimension), the nearest decided one; None where that is not near enough, or
-        less near than the nearest training pair, whose cosines are `nearest`, (pairs,).
+    def deciding(self, vectors: Floats, nearest: Floats) -> list[Neighbour | None]:
+        """For each vector, (vectors, dimension), the nearest decision; None where that is not near enough, or
+        less near than the nearest that the release has itself, whose cosines are `nearest`, (vectors,).
         """
-        cosines, rows = self._index.search(pairs, 1)
+        cosines, rows = self._index.search(vectors, 1)
         least = np.maximum(nearest - ROUNDING, self._least_cosine)
         return [
             self._neighbour(int(row), float(cosine)) if cosine >= own_least else None
@@ -89,7 +95,7 @@ class DecidedPairs:
         )  # fmt: skip
 
 
-def write(folder: Path, pairs: Sequence[Floats], decisions: Sequence[Decision]) -> None:
+def write(folder: Path, vectors: Sequence[Floats], decisions: Sequence[Decision]) -> None:
     """Writes the files of a supplement; equal arguments give equal bytes."""
-    save_file({"pairs": torch.from_numpy(np.stack(pairs)).half()}, folder / VECTORS)
+    save_file({_TENSOR: torch.from_numpy(np.stack(vectors)).half()}, folder / VECTORS)
     (folder / DECISIONS).write_bytes(_DECISIONS.dump_json(list(decisions), indent=1))

@@ -11,7 +11,7 @@ import pytest
 
 from streams.records import CodedReport, Review
 from streams.reviews.agreement import Readings
-from streams.reviews.decided_pairs import decided_pairs
+from streams.reviews.decided import decided_codes, decided_pairs
 from streams.reviews.log import Place, place_of
 from streams.settings import Settings
 from streams.store.database import Database
@@ -126,3 +126,26 @@ def test_of_the_mentions_of_a_drug_in_the_sentence_the_nearest_has_caused_the_ef
         found[action] = [(p.drug.start, p.related) for p in decided_pairs(readings, database)]
     assert found["accept"] == [(places[1], True)]
     assert sorted(found["reject"]) == [(places[1], False), (places[2], False)]
+
+
+def codes(database: Database, *reviews: Review) -> list[tuple[str, str | None]]:
+    readings = {place_of(r): Readings(r.before, replace(r, sequence=i)) for i, r in enumerate(reviews)}
+    return [(code.effect.text, code.review.after.pt) for code in decided_codes(readings, database)]
+
+
+def test_the_words_of_an_event_that_was_kept_have_its_code(filled: Any) -> None:
+    database = filled(*map(coded, ("r-warfarin", "r-missed", "r-short")))
+    made_ = [
+        decision("r-short", "correct", pt=None, llt=None),
+        made("correct", pt="Drug eruption", negated=True, start=START, end=START + 13),
+        decision("r-missed", "reject"),
+    ]
+    assert codes(database, *made_) == [("Hepatotoxicity", None), ("fewer strokes", "Drug eruption")]
+    (code, _) = decided_codes({place_of(r): Readings(r.before, r) for r in made_}, database)
+    assert (code.clinical, [m.text for m in code.mentions]) == (True, ["Hepatotoxicity", "INH", "rifampicin"])
+    assert codes(database, replace(made("accept"), fingerprint="of another text")) == []
+
+
+def test_the_words_of_posts_have_codes_too(filled: Any) -> None:
+    database = filled(replace(coded("r-warfarin"), releases={"ner": "0" * 12}))
+    assert codes(database, made("accept")) == [("rash", "Nausea")]

@@ -1,8 +1,9 @@
-"""Pairs of a drug and an effect of clinical sentences that reviewers decided, from their decisions on events.
+"""What reviewers decided of pairs of a drug and an effect in clinical sentences, and of the words of effects,
+from their decisions on events.
 
 A rejected event is unrelated to every drug. One whose drugs were corrected is related to these, and to no
 other; any other one is related to those that the models related it to. A denied or feared event says nothing
-of a relation.
+of a relation. The words of an event that was kept have its code, or none that fits where it is NIL.
 """
 
 from __future__ import annotations
@@ -37,29 +38,79 @@ class DecidedPair:
     review: Review
 
 
+@dataclass(frozen=True, slots=True)
+class DecidedCode:
+    """An effect in its text, and the decision on its code."""
+
+    text: str
+    effect: Mention
+    mentions: tuple[Mention, ...]
+    """all of the text, in order, the effect among them"""
+    clinical: bool
+    review: Review
+
+
 def decided_pairs(readings: Mapping[Place, Readings], database: Database) -> list[DecidedPair]:
     """The pairs of all valid decisions in the order of these, without disputed ones and those on a report
     that was deleted, has another text by now, or none. Raises DatabaseError.
     """
-    valid = {place: own.resolution or own.first for place, own in readings.items() if not own.is_disputed}
-    reviews = {place: review for place, review in valid.items() if review}
-    rows = {row["id"]: row for row in rows_of(database, COLUMNS, "reports WHERE id", {p[0] for p in reviews})}
     found = [
-        pair
-        for place, review in reviews.items()
-        if place[0] in rows
-        for pair in _pairs(rows[place[0]], place, review)
+        pair for report, place, review in _valid(readings, database) for pair in _pairs(report, place, review)
     ]
     return sorted(found, key=lambda pair: pair.review.sequence)
 
 
+def decided_codes(readings: Mapping[Place, Readings], database: Database) -> list[DecidedCode]:
+    """The effects of all valid decisions by which an event was kept, as `decided_pairs`."""
+    found = [
+        _code(report, place, review)
+        for report, place, review in _valid(readings, database)
+        if review.after.review != REJECT
+    ]
+    return sorted(found, key=lambda code: code.review.sequence)
+
+
+def _valid(
+    readings: Mapping[Place, Readings], database: Database
+) -> Iterator[tuple[Mapping[str, Any], Place, Review]]:
+    """The valid decisions on events in texts that are as they were read, with the rows of their reports."""
+    valid = {place: own.resolution or own.first for place, own in readings.items() if not own.is_disputed}
+    reviews = {place: review for place, review in valid.items() if review}
+    rows = {row["id"]: row for row in rows_of(database, COLUMNS, "reports WHERE id", {p[0] for p in reviews})}
+    for place, review in reviews.items():
+        report = rows.get(place[0])
+        if report is None or not report["text"] or report["deleted"]:
+            continue
+        is_same = fingerprint(report["record_id"]) == place[3]
+        if is_same and _span(place, review)[1] <= len(report["text"]):
+            yield report, place, review
+
+
+def _span(place: Place, review: Review) -> tuple[int, int]:
+    after = review.after
+    return place[1:3] if after.start is None or after.end is None else (after.start, after.end)
+
+
+def _is_clinical(report: Mapping[str, Any]) -> bool:
+    return STAGE in orjson.loads(report["releases"] or "{}")
+
+
+def _code(report: Mapping[str, Any], place: Place, review: Review) -> DecidedCode:
+    text, (start, end) = report["text"], _span(place, review)
+    effect = Mention(start, end, text[start:end], ADE, 1.0)
+    stored = [
+        Mention(m["start"], m["end"], text[m["start"] : m["end"]], m["label"], 1.0)
+        for m in orjson.loads(report["mentions"] or "[]")
+        if (m["start"], m["end"]) != place[1:3]
+    ]
+    mentions = sorted([*stored, effect], key=lambda m: m.start)
+    return DecidedCode(text, effect, tuple(mentions), _is_clinical(report), review)
+
+
 def _pairs(report: Mapping[str, Any], place: Place, review: Review) -> Iterator[DecidedPair]:
     text, after, is_rejected = report["text"], review.after, review.after.review == REJECT
-    is_same = fingerprint(report["record_id"]) == place[3] and not report["deleted"]
-    start, end = place[1:3] if after.start is None or after.end is None else (after.start, after.end)
-    if not text or not is_same or end > len(text) or STAGE not in orjson.loads(report["releases"] or "{}"):
-        return
-    if (after.negated or after.hypothetical) and not is_rejected:
+    start, end = _span(place, review)
+    if not _is_clinical(report) or ((after.negated or after.hypothetical) and not is_rejected):
         return
     stored = orjson.loads(report["mentions"] or "[]")
     named = _found(stored, place) if after.drugs is None else map(_key, after.drugs)
