@@ -227,7 +227,7 @@ async def test_the_healthcheck_asks_a_worker_whether_it_lives(monkeypatch: pytes
         for stages, code in (([], 0), (["ner"], 1)):
             stalled[:] = stages
             process = await asyncio.create_subprocess_exec(sys.executable, *arguments, stderr=DEVNULL)
-            assert await asyncio.wait_for(process.wait(), 30) == code
+            assert await asyncio.wait_for(process.wait(), 120) == code
     finally:
         await runner.cleanup()
 

@@ -262,13 +262,13 @@ def granted(bootstrap: str, rights: Sequence[AclBinding]) -> Iterator[None]:
 
     for created in client.create_acls(list(rights)).values():
         created.result()
-    wait_until(lambda: present() == wanted, "the rights are there", 10)
+    wait_until(lambda: present() == wanted, "the rights are there", 180)
     try:
         yield
     finally:
         for deleted in client.delete_acls(own).values():
             deleted.result()
-        wait_until(lambda: not present(), "the rights are gone", 10)
+        wait_until(lambda: not present(), "the rights are gone", 180)
 
 
 def remove_everything(bootstrap: str, seconds: float = 3.0) -> None:

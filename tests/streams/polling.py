@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 
-async def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+async def until(condition: Callable[[], bool], seconds: float = 180.0) -> None:
     """Polls the condition until it is true; raises TimeoutError after `seconds`."""
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110  the other task sets no event

@@ -121,7 +121,7 @@ async def test_places_go_to_those_that_wait_in_their_order_as_work_ends(ahead: i
     await asyncio.sleep(0.01)
     assert entered == [*range(1 + ahead), 2 + ahead], "the one that was cancelled has taken none"
     await asyncio.gather(*(workers.run(int, placed=True) for _ in range(1 + ahead)))
-    await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 5)
+    await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 120)
     workers.close()
 
 
@@ -132,7 +132,7 @@ async def test_a_place_that_was_granted_to_a_task_that_is_cancelled_goes_to_the_
     await asyncio.sleep(0.01)
     workers.give_back()
     first.cancel()
-    await asyncio.wait_for(second, 5)
+    await asyncio.wait_for(second, 120)
     assert first.cancelled() or first.cancelling()
     workers.close()
 
@@ -153,14 +153,14 @@ async def test_what_runs_alone_waits_for_other_work_and_lets_no_other_begin() ->
     try:
         names = ["alone" if i % 5 == 4 else "any" for i in range(60)]
         calls = [workers.run(partial(work, name), alone=name == "alone") for name in names]
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             await asyncio.gather(*calls)
         assert (0, 1) in seen
         assert max(seen) > (1, 0), "others run side by side"
         assert all(beside == 0 for beside, alone in seen if alone)
         with pytest.raises(ZeroDivisionError):
             await workers.run(lambda: 1 // 0, alone=True)
-        assert await asyncio.wait_for(workers.run(int), 5) == 0
+        assert await asyncio.wait_for(workers.run(int), 120) == 0
     finally:
         workers.close()
 
@@ -173,6 +173,6 @@ async def test_no_place_is_free_while_other_work_runs() -> None:
     await asyncio.sleep(0.01)
     assert not place.done()
     go.set()
-    await asyncio.wait_for(place, 5)
+    await asyncio.wait_for(place, 120)
     assert await work
     workers.close()

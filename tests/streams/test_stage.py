@@ -22,7 +22,7 @@ def post(offset: int, text: str = "fine") -> Inbound:
 
 
 async def run(ports: FakePorts, *batches: Sequence[Inbound]) -> None:
-    await asyncio.wait_for(run_stage(STAGE, batches_of(*batches), ports), 5)
+    await asyncio.wait_for(run_stage(STAGE, batches_of(*batches), ports), 120)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ async def test_a_record_of_another_source_is_of_that_source_in_all_that_is_made_
     ports = FakePorts(loaded(FakeTagger()))
     stage = replace(STAGE, further=(QUESTIONS,))
     asked = [replace(record, topic="questions") for record in (post(1), post(2, "poison"), inbound(3, b"{"))]
-    await asyncio.wait_for(run_stage(stage, batches_of([post(0), *asked]), ports), 5)
+    await asyncio.wait_for(run_stage(stage, batches_of([post(0), *asked]), ports), 120)
     made = [orjson.loads(value or b"") for _, value, _ in ports.to("mentions")]
     assert [(m["source"], m["origin"]["topic"], m["record_id"].split("/")[0]) for m in made] == [
         ("posts",) * 3, ("questions",) * 3,
@@ -78,7 +78,7 @@ async def test_a_failed_delivery_ends_the_stage_and_acknowledges_no_record_of_it
         await asyncio.Event().wait()
 
     with pytest.raises(ConnectionError):
-        await asyncio.wait_for(run_stage(STAGE, one_batch_then_silence(), ports), 5)
+        await asyncio.wait_for(run_stage(STAGE, one_batch_then_silence(), ports), 120)
     assert ports.acked == []
 
 

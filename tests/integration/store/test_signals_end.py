@@ -44,7 +44,7 @@ def can_be_first() -> bool:
 def first_child(pid: int) -> int:
     """The process that `unshare` has started, which gets signals of this namespace."""
     children = Path(f"/proc/{pid}/task/{pid}/children")
-    processes.wait_until(lambda: bool(children.read_text()), "a child", 30)
+    processes.wait_until(lambda: bool(children.read_text()), "a child", 180)
     return int(children.read_text())
 
 

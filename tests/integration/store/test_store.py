@@ -136,7 +136,7 @@ def test_a_store_whose_next_message_is_gone_reads_what_the_topic_still_has(site:
             deleted.result()
         left = {m.key.decode() for m in site.read_all("events")}
         store.send_signal(signal.SIGCONT)
-        processes.wait_until(lambda: left <= ids(database), "what is left in the store", 30)
+        processes.wait_until(lambda: left <= ids(database), "what is left in the store", 180)
         assert "messages were removed from the topic before they were read" in site.log.read_text()
 
         store.send_signal(signal.SIGSTOP)

@@ -59,7 +59,7 @@ def test_a_worker_alone_sends_after_an_outage_and_reads_again_after_a_suspension
                 (folder / file).unlink(missing_ok=True)
             records = posts(name, 30, 1, REVISED)
             site.produce("posts", records)
-            processes.wait_until((folder / "held").exists, "a batch in inference", 30)
+            processes.wait_until((folder / "held").exists, "a batch in inference", 180)
             if name == "outage":
                 site.kafka.kill()
                 time.sleep(6.5)

@@ -49,7 +49,7 @@ def ended(site: Site, before: Callable[[], None], *, statuses: set[int]) -> str:
             seen.add(live(site.port))
             return worker.poll() is not None
 
-        processes.wait_until(has_ended, "the end of the process", 60)
+        processes.wait_until(has_ended, "the end of the process", 180)
         assert worker.returncode == 1
     processes.leave_for_all(site.kafka.bootstrap)  # otherwise the next waits for the end of the session
     assert statuses <= seen

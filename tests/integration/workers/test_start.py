@@ -85,7 +85,7 @@ def test_a_worker_that_is_stopped_while_it_joins_leaves_its_group(tiny_site: Sit
     site.env["PV_SESSION_TIMEOUT"] = "60"
     with site.running_broken(partial(stopped_at, request_name), "worker", "--stage", "ner") as starting:
         assert starting.wait(30) is not None
-    processes.wait_until(lambda: group(site)[1] == 0, "an empty group", 10)
+    processes.wait_until(lambda: group(site)[1] == 0, "an empty group", 30)
     assert "Traceback" not in site.log.read_text()
 
 

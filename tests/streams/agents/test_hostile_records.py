@@ -33,7 +33,7 @@ def post(offset: int) -> Inbound:
 
 async def run(*batch: Inbound) -> FakePorts:
     ports = FakePorts(loaded(FakeTagger()))
-    await asyncio.wait_for(run_stage(STAGE, batches_of(list(batch)), ports), 5)
+    await asyncio.wait_for(run_stage(STAGE, batches_of(list(batch)), ports), 120)
     assert ports.acked == [r.offset for r in batch]
     return ports
 

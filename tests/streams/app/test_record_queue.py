@@ -70,7 +70,7 @@ def queue(app: App) -> RecordQueue:
 async def taken(records: RecordQueue, size: int, wait: float = 0.02, door: Door | None = None) -> list[int]:
     """The offsets of the next batch."""
     batches = records.batches(size, wait, door or Door())
-    return [m.offset for m in await asyncio.wait_for(anext(batches), 5)]
+    return [m.offset for m in await asyncio.wait_for(anext(batches), 120)]
 
 
 async def test_a_batch_has_what_is_there_up_to_its_size_in_order() -> None:
@@ -122,7 +122,7 @@ async def test_a_place_is_given_back_when_a_rebalance_empties_the_queue_and_afte
     await asyncio.sleep(0.01)
     assert (door.inside, batch.done()) == (0, False)
     records.offer(message(1))
-    assert [m.offset for m in await asyncio.wait_for(batch, 5)] == [1]
+    assert [m.offset for m in await asyncio.wait_for(batch, 120)] == [1]
     assert door.inside == 1
     late = asyncio.ensure_future(anext(batches))
     await asyncio.sleep(0.01)
@@ -144,7 +144,7 @@ async def test_a_full_partition_is_not_fetched_until_there_is_room() -> None:
     assert not late.done()
     await taken(records, int((1 - LOW) * SIZE) - 1)
     assert app.full == {TP("posts", 1)}
-    await asyncio.wait_for(late, 5)
+    await asyncio.wait_for(late, 120)
     assert len(records) == LOW * SIZE + 2
     await taken(records, 2)
     assert app.full == set()

@@ -88,11 +88,11 @@ async def test_the_lag_of_a_stage_that_fetches_nothing_is_that_of_the_broker(set
             found = sample("pv_lag_seconds", partition)
             return sample("pv_lag_records", partition) == records and abs((found or 0) - seconds) < 20
 
-        await until(lambda: observed(0, 3, 100), 30)
-        await until(lambda: all(observed(p, 1, 0) for p in (1, 2)) and observed(3, 0, 0), 30)
+        await until(lambda: observed(0, 3, 100))
+        await until(lambda: all(observed(p, 1, 0) for p in (1, 2)) and observed(3, 0, 0))
         assert stage.progress.seconds_since_progress() > 0
         stage.offsets = stage.offsets | {PARTITIONS[0]: 1}
-        await until(lambda: observed(0, 2, 50), 30)
+        await until(lambda: observed(0, 2, 50))
         # Behind the last record are markers of a transaction.
         stage.read_all = set(PARTITIONS)
         assert observed(0, 0, 0)
@@ -116,7 +116,7 @@ async def test_a_stage_that_works_off_old_records_has_their_age_as_its_lag(setti
             watch.observe()
             return (sample("pv_lag_seconds", 0) or 0) > 3500
 
-        await until(is_old, 10)
+        await until(is_old)
     assert stage.progress.seconds_since_progress() < 5
     assert (sample("pv_lag_records", 0) or 0) > 0
 
@@ -137,13 +137,13 @@ async def test_dead_letters_wait_until_they_are_redriven_for_every_reason(settin
         return metrics.REGISTRY.get_sample_value("pv_dead_letters_waiting", {"topic": DEAD})
 
     async with watching(settings, StandingStage()):
-        await until(lambda: waiting() == 5, 30)
+        await until(lambda: waiting() == 5)
         for reason in REASONS[1:]:
             await redriven(reason, 3)
         await asyncio.sleep(0.3)
         assert waiting() == 5
         await redriven(REASONS[0], 4)
-        await until(lambda: waiting() == 2, 30)
+        await until(lambda: waiting() == 2)
 
 
 async def _broken(_: web.Request) -> web.Response:

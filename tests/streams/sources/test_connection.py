@@ -137,7 +137,7 @@ async def test_a_server_that_says_nothing_is_left(name: str, monkeypatch: pytest
         "x": X(token="a", server=f"http://{place}", rules=["a"]),
     }
     with pytest.raises(Interrupted) as raised:
-        async with asyncio.timeout(5), aclosing(sources[name].read(None)) as steps:
+        async with asyncio.timeout(120), aclosing(sources[name].read(None)) as steps:
             await anext(steps)
     assert raised.value.reason == "silent"
     server.close()

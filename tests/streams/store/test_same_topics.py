@@ -121,11 +121,11 @@ async def test_a_topic_that_is_created_again_between_the_look_and_the_fetch_is_n
             follower = Follower(settings, database)
             running = asyncio.create_task(follower.run(asyncio.Event()))
             await send(settings, ["a"])
-            await until(lambda: follower.counts["written"] == 1 or running.done(), 30)
+            await until(lambda: follower.counts["written"] == 1 or running.done())
             was_created_again.set()
             await send(settings, ["b"])
             with pytest.raises(TopicsError, match="the topic was created again"):
-                await asyncio.wait_for(running, 30)
+                await asyncio.wait_for(running, 120)
         assert stored(settings) == ({"a"}, 1)
 
 

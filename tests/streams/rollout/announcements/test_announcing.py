@@ -132,7 +132,7 @@ def send_again(broker: str, position: int) -> None:
     async def copy() -> None:
         settings = Settings(broker=broker)
         async with announcements.reader(settings) as consumer:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(120):
                 messages = [await anext(consumer) for _ in range(position + 1)]
         async with running_client(AIOKafkaProducer(**settings.client())) as producer:
             old = messages[position]

@@ -73,7 +73,7 @@ async def test_entries_that_were_missing_in_a_truncated_document_are_read_though
     world.publish(9)
     faults = Faults(seed=0, count=1, every=1, kinds=("malformed",))
     async with Feed(world, faults=faults) as feed, running(runner(made(feed), delivery)):
-        await until(lambda: len(delivery.state()) == 9, 60)
+        await until(lambda: len(delivery.state()) == 9)
     assert faults.made["malformed"] == 1
 
 
@@ -83,7 +83,7 @@ async def test_an_answer_that_takes_too_long_is_asked_for_again() -> None:
     async with Feed(World(entries(1)), faults=faults) as feed:
         source = Rss(url=feed.address, backoff=FAST, every=0.02, patience=0.1)
         async with running(runner(source, delivery)):
-            await until(lambda: len(delivery.sent) == 1, 60)
+            await until(lambda: len(delivery.sent) == 1)
 
 
 @pytest.mark.parametrize("status", [503, 429, 404])
