@@ -19,13 +19,19 @@ from torch.nn.functional import normalize
 
 from models import terminology
 from models.encoder.model import Encoder, encoder_of
-from models.normalization import patient_phrases
 from models.normalization.context_refining import DCR, Refiner, load_refiner
 from models.normalization.known_wordings import Known, KnownWordings
 from models.normalization.measurements import NORMAL, in_words, only_reading
 from models.normalization.nil_rule import Floats, NilRule, features, lacks_evidence
 from models.normalization.packed_vectors import PackedVectors, Vectors
-from models.normalization.patient_phrases import Phrases
+from models.normalization.patient_phrases import (
+    PHRASE_VECTORS,
+    PHRASES,
+    TAUGHT,
+    TAUGHT_VECTORS,
+    Phrases,
+    load_phrases,
+)
 from models.normalization.polarity import is_relief, opposes
 from models.normalization.spelling import Spelling
 from models.normalization.term_index import Array, Near, TermIndex
@@ -37,9 +43,6 @@ from models.types import Coding, Neighbour, Query
 
 #: Nearest lowest-level terms that are searched per candidate: preferred terms have several of them.
 TERMS_PER_CANDIDATE = 12
-#: Patients' phrases with their preferred terms, and the vectors: of coded mentions, and written phrases.
-PHRASES, PHRASE_VECTORS = "phrases.tsv", "phrases.safetensors"
-TAUGHT, TAUGHT_VECTORS = "taught.tsv", "taught.safetensors"
 
 
 class NormalizationModel:
@@ -103,7 +106,7 @@ class NormalizationModel:
         vectors = PackedVectors.from_tensors(read_tensors(release.file("vectors.safetensors")))
         if vectors.shape != (len(terms), encoder.dimension):
             raise ReleaseError(f"{release.version}: {tuple(vectors.shape)} vectors for {len(terms)} terms")
-        taught = _load_phrases(release, terms, encoder.dimension, TAUGHT, TAUGHT_VECTORS)
+        taught = load_phrases(release, terms, encoder.dimension, TAUGHT, TAUGHT_VECTORS)
         return cls(
             encoder,
             terms,
@@ -112,7 +115,7 @@ class NormalizationModel:
             nil_below=configuration["nil_below"],
             device=device,
             refiner=refiner,
-            phrases=_load_phrases(release, terms, encoder.dimension, PHRASES, PHRASE_VECTORS),
+            phrases=load_phrases(release, terms, encoder.dimension, PHRASES, PHRASE_VECTORS),
             taught=taught,
             vote=configuration.get("vote", 0.0),
             prior=configuration.get("prior", 0.0),
@@ -362,21 +365,3 @@ def spelling_of(encoder: Encoder, terms: Sequence[Term], taught: Phrases | None)
         return len(encoder.tokenizer([word], add_special_tokens=False)["input_ids"][0]) == 1
 
     return Spelling((t.llt for t in terms), taught.texts if taught else (), is_piece)
-
-
-def _load_phrases(
-    release: Release, terms: Sequence[Term], dimension: int, table: str, packed: str
-) -> Phrases | None:
-    """Raises ReleaseError when phrases, vectors and terminology do not fit together."""
-    if table not in release.manifest.files:
-        return None
-    texts, pts = patient_phrases.read(release.file(table))
-    if unknown := set(pts) - {t.pt for t in terms}:
-        raise ReleaseError(f"{release.version}: a phrase has the unknown preferred term {min(unknown)!r}")
-    vectors = PackedVectors.from_tensors(read_tensors(release.file(packed)))
-    if vectors.shape != (len(texts), dimension):
-        raise ReleaseError(f"{release.version}: {tuple(vectors.shape)} vectors for {len(texts)} phrases")
-    configuration = release.manifest.configuration
-    if table == TAUGHT:
-        return Phrases(texts, pts, vectors, -2.0, configuration["taught_penalty"])
-    return Phrases(texts, pts, vectors, configuration["phrases_at_least"])

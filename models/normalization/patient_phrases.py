@@ -15,10 +15,15 @@ from pathlib import Path
 
 import torch
 
-from models.normalization.packed_vectors import Vectors
+from models.normalization.packed_vectors import PackedVectors, Vectors
+from models.releases.manifest import Release, ReleaseError
+from models.releases.tensors import read_tensors
 from models.terminology import Term
 
 HEADER = ["phrase", "pt"]
+#: Patients' phrases with their preferred terms, and the vectors: of coded mentions, and written phrases.
+PHRASES, PHRASE_VECTORS = "phrases.tsv", "phrases.safetensors"
+TAUGHT, TAUGHT_VECTORS = "taught.tsv", "taught.safetensors"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,26 @@ class Phrases:
             self.min_cosine,
             self.penalty,
         )
+
+
+def load_phrases(
+    release: Release, terms: Sequence[Term], dimension: int, table: str, packed: str
+) -> Phrases | None:
+    """The phrases of a table of a release, which may lack it; `packed`: the file of their vectors. Raises
+    ReleaseError when phrases, vectors and terminology do not fit together.
+    """
+    if table not in release.manifest.files:
+        return None
+    texts, pts = read(release.file(table))
+    if unknown := set(pts) - {t.pt for t in terms}:
+        raise ReleaseError(f"{release.version}: a phrase has the unknown preferred term {min(unknown)!r}")
+    vectors = PackedVectors.from_tensors(read_tensors(release.file(packed)))
+    if vectors.shape != (len(texts), dimension):
+        raise ReleaseError(f"{release.version}: {tuple(vectors.shape)} vectors for {len(texts)} phrases")
+    configuration = release.manifest.configuration
+    if table == TAUGHT:
+        return Phrases(texts, pts, vectors, -2.0, configuration["taught_penalty"])
+    return Phrases(texts, pts, vectors, configuration["phrases_at_least"])
 
 
 def read(path: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -18,9 +18,9 @@ from models.encoder.base_files import base_digest
 from models.encoder.weights import ADAPTER, WEIGHTS
 from models.normalization import patient_phrases
 from models.normalization.context_refining import DCR, ISOLATED
-from models.normalization.model import PHRASE_VECTORS, PHRASES, TAUGHT, TAUGHT_VECTORS, NormalizationModel
+from models.normalization.model import NormalizationModel
 from models.normalization.packed_vectors import PackedVectors
-from models.normalization.patient_phrases import Phrases
+from models.normalization.patient_phrases import PHRASE_VECTORS, PHRASES, TAUGHT, TAUGHT_VECTORS, Phrases
 from models.releases.manifest import Release, Score, TrainingData
 from models.releases.tensors import read_tensors
 from models.terminology import Term

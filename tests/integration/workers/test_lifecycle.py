@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 from benchmarks.chaos import __main__ as chaos
 from models import terminology
 from models.normalization import patient_phrases
-from models.normalization.model import PHRASE_VECTORS, PHRASES, TAUGHT, TAUGHT_VECTORS
+from models.normalization.patient_phrases import PHRASE_VECTORS, PHRASES, TAUGHT, TAUGHT_VECTORS
 from models.releases.manifest import Release
 from models.releases.remote import deliver
 from models.releases.store import bundled
