@@ -2,28 +2,28 @@
 
 `tweets` (TwiMed, Alvaro et al. 2017) and `tweets_natural` (Sarker and Gonzalez 2015, at the natural share of
 reactions) are for development, since their labels are imperfect. Tweets of TwiMed that speak of an effect in
-general are left out. `reviews_development` and `reviews_test` are parts of training/data/marked_reviews; the
-latter is not looked at before a decision is made.
+general are left out. Reviews and reports are parts of training/data/marked_reviews and marked_reports; a test
+part is not looked at before a decision is made.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from benchmarks.machine import print_and_write, provenance
-from models.types import Stated
 from streams.library import load
 from streams.records import CodedEvent, CodedReport, Report
 from streams.rollout.loading import load_release
 from streams.settings import Settings
-from training.common.marked_reviews import Part, read_marked
 from training.common.program_help import run_program
 from training.evaluation.alarms import DEFINITIONS, Post, alarm_curve, event_row, event_scores
+from training.evaluation.judged_events import MARKED, marked
 
 #: Reports that go through the pipeline together.
 BATCH = 64
@@ -50,12 +50,10 @@ def natural_posts(lines: str) -> list[Post]:
     return [Post(row["text"], (), row["adr"]) for row in rows]
 
 
-def review_posts(part: Part, data: Path) -> list[Post]:
-    """The fields of marked reviews that are not empty."""
-    found = read_marked(part, data)
-    stated = [Stated((r.drug,) if r.drug else (), r.condition or None) for r in found]
-    rows = zip(found, stated, strict=True)
-    return [Post(r.text, tuple(r.events), bool(r.events), s) for r, s in rows if r.text.strip()]
+def marked_posts(split: str, data: Path) -> list[Post]:
+    """The marked texts of reviews or reports that are not empty."""
+    source, part = MARKED[split]
+    return [Post(t.text, t.events, bool(t.events), t.stated) for t in marked(data, part, source)]
 
 
 def pipeline_events(posts_: Sequence[Post], settings: Settings) -> list[list[tuple[int, int]]]:
@@ -79,12 +77,10 @@ def is_own(event: CodedEvent) -> bool:
     return not (event.negated or event.hypothetical or event.other_experiencer)
 
 
-SETS = {
+SETS: dict[str, Callable[[Path], list[Post]]] = {
     "tweets": lambda data: posts((data / TWEETS).read_text(encoding="utf-8")),
     "tweets_natural": lambda data: natural_posts((data / NATURAL).read_text(encoding="utf-8")),
-    "reviews_development": lambda data: review_posts("development", data),
-    "reviews_test": lambda data: review_posts("test", data),
-}
+} | {split: partial(marked_posts, split) for split in MARKED}
 
 
 def main(

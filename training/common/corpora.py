@@ -24,6 +24,10 @@ ADE_NEGATIVES = TrainingData(
     licence=CITATION,
 )
 PSYTAR_TRAINING = TrainingData(name="PsyTAR (Zolnoori et al. 2019), training part", licence="CC BY 4.0")
+VAERS_REPORTS = TrainingData(
+    name="reports of VAERS (2021, sampled by OHNLP), the recipe's part of the marked ones",
+    licence="public domain",
+)
 PSYTAR_LABELS = {"ADR": ADE, "WD": WITHDRAWAL, "DI": INDICATION, "SSI": SYMPTOM}
 ADE_LABELS = {"Adverse-Effect": ADE, "Drug": DRUG}
 

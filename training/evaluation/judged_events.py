@@ -16,11 +16,14 @@ import numpy as np
 from models.scores import Counts, Measure, divide_or_zero, f1_of, ratio
 from models.types import CODED_LABELS, Case, Mention, Stated
 from training.common.corpora import read_psytar
-from training.common.marked_reviews import Part, read_marked
+from training.common.marked_reviews import SOURCES, Part, Source, read_marked
 from training.evaluation.coding.end_to_end import bundled_tagger
 from training.evaluation.result import Result
 
-SPLITS = ("psytar_test", "psytar_dev", "reviews_development", "reviews_test")
+MARKED: dict[str, tuple[Source, Part]] = {
+    f"{kind}_{part}": (source, part) for kind, source in SOURCES.items() for part in ("development", "test")
+}
+SPLITS = ("psytar_test", "psytar_dev", *MARKED)
 PRIMARY = "event_f1"
 BASELINE = "the statuses of the bundled tagger"
 _NAMES = {"psytar_test": "PsyTAR test", "psytar_dev": "PsyTAR dev"}
@@ -43,11 +46,12 @@ class Corpus(NamedTuple):
 
 def read(data: Path, split: str, limit: int) -> Corpus:
     """The texts of a split."""
-    if split.startswith("reviews_"):
-        records = reviews(data, "test" if split == "reviews_test" else "development")
+    if split in MARKED:
+        source, part = MARKED[split]
+        records = marked(data, part, source)
     else:
         records = psytar(data, split.removeprefix("psytar_"))
-    name = _NAMES.get(split, f"marked reviews, {split.removeprefix('reviews_')}")
+    name = _NAMES.get(split, f"marked {split.replace('_', ', ')}")
     return Corpus(name, records[:limit] if limit else records)
 
 
@@ -60,13 +64,10 @@ def psytar(data: Path, part: str) -> list[JudgedText]:
     ]
 
 
-def reviews(data: Path, part: Part) -> list[JudgedText]:
-    """The marked reviews of a part, with the medicine and the condition that they are about."""
-    return [
-        JudgedText(r.text, tuple(r.events), Stated((r.drug,) if r.drug else (), r.condition or None))
-        for r in read_marked(part, data)
-        if r.text.strip()
-    ]
+def marked(data: Path, part: Part, source: Source) -> list[JudgedText]:
+    """The marked texts of a part, with the medicine and the condition that they are about."""
+    found = read_marked(part, data, source)
+    return [JudgedText(r.text, tuple(r.events), r.stated) for r in found if r.text.strip()]
 
 
 def cases_of(texts: Sequence[JudgedText], tagger: Any) -> list[Case]:

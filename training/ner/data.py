@@ -18,6 +18,7 @@ from models.ner.status_head import Pieces, piece_range
 from models.text import PlacedWords, words
 from models.types import CODED_LABELS, LABELS, Span, Stated
 from training.common.corpora import CorpusError, GoldMention, GoldText, hold_out, read_psytar
+from training.common.marked_reviews import DRUGLIB, VAERS
 from training.common.tagging.word_tags import word_tags
 from training.evaluation.ner import ADE_TAGS, PSYTAR_TAGS
 from training.evaluation.relation import split_negatives, split_texts
@@ -30,7 +31,8 @@ from training.teaching.reviewed import read_reviewed, reviewed_texts
 from training.teaching.reviews import recipe_reviews
 from training.teaching.stated import stated_texts, with_stated
 
-NEGATIVES, TEACHING, REVIEWED, MARKED_REVIEWS = "negatives", "teaching", "reviewed", "reviews"
+NEGATIVES, TEACHING, REVIEWED = "negatives", "teaching", "reviewed"
+MARKED_REVIEWS, MARKED_REPORTS = "reviews", "reports"
 #: PsyTAR annotates the symptoms of a withdrawal, but not the word, which names an event of its own.
 WITHDRAWAL_WORD = re.compile(r"\bwithdraw[ae]?ls?\b", re.IGNORECASE)
 #: Draws the same validation parts in every run, so that one which goes on with another's weights does not
@@ -84,7 +86,10 @@ def read(data: Path, settings: Settings, reviews: Path | None = None) -> dict[st
     if settings.teaching or settings.whole:
         corpora[TEACHING] = _teaching(settings)
     if settings.reviews:
-        corpora[MARKED_REVIEWS] = _marked(*recipe_reviews(data), settings, DrugLexicon.load())
+        corpora[MARKED_REVIEWS] = _marked(*recipe_reviews(data, DRUGLIB), settings, DrugLexicon.load())
+    if settings.reports:
+        reports = _marked(*recipe_reviews(data, VAERS), settings, DrugLexicon.load())
+        corpora[MARKED_REPORTS] = replace(reports, train=reports.train * settings.reports)
     if reviews is not None:
         marked = read_reviewed(reviews)
         texts = reviewed_texts(marked, candidates=settings.heads, without=held_out)

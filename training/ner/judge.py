@@ -42,8 +42,9 @@ class Settings(TaggerSettings):
     lr: float = 5e-4
     batch: Positive = 16
     teaching: Share = 0.28
-    whole: str = "posts_61,posts_62"
+    whole: str = "posts_61,posts_62,posts_71,posts_73,posts_74"
     stated: Share = 0.8
+    reports: Count = 1
     reviews: bool = False
     heads: bool = True
     own_from: Share = 0.4

@@ -24,11 +24,11 @@ from models.ner.untagged_events import NAMES, write_names
 from models.releases.manifest import Release, Score, TrainingData
 from models.types import LABELS
 from training.common.build import build_release
-from training.common.corpora import ADE_NEGATIVES, PSYTAR_TRAINING, ade_corpus
+from training.common.corpora import ADE_NEGATIVES, PSYTAR_TRAINING, VAERS_REPORTS, ade_corpus
 from training.common.program import check_base
 from training.evaluation.evaluate import manifest_scores
 from training.evaluation.relation import SPLITS
-from training.ner.data import MARKED_REVIEWS, NEGATIVES, REVIEWED, Corpus, read
+from training.ner.data import MARKED_REPORTS, MARKED_REVIEWS, NEGATIVES, REVIEWED, Corpus, read
 from training.ner.mean import mean_configuration, mean_files
 from training.ner.settings import Settings, event_names
 from training.ner.train import TaggerTrainee, train, validation_scores
@@ -138,6 +138,8 @@ def _sources(settings: Settings, corpora: Mapping[str, Corpus], start: Release |
     own += teaching_sources(text for corpus in corpora.values() for text in corpus.train)
     if REVIEWED in corpora:
         own.append(reviewed_source(len(corpora[REVIEWED].train)))
+    if MARKED_REPORTS in corpora:
+        own.append(VAERS_REPORTS)
     if MARKED_REVIEWS in corpora:
         own.append(DRUGLIB)
     earlier = start.manifest.training_data if start else []

@@ -38,6 +38,7 @@ class Settings:
     lr: float = 3e-4
     batch: Positive = 32
     teaching: Share = 0.0
+    reports: Count = 0
     heads: bool = False
     decode: Literal["viterbi", "paper"] = "viterbi"
     limit: Count = 0

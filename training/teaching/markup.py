@@ -74,8 +74,8 @@ def _mark(inside: str, start: int) -> Mark:
     name, own, due, flag = options.groups()
     if (own and name != "DRUG") or ((due or flag) and name in ("DRUG", "NONE")):
         raise MarkupError(f"an option that {name} does not have: {head!r}")
-    if flag and flag not in FLAGS:
-        raise MarkupError(f"no flag {flag!r}")
+    if (flag and flag not in FLAGS) or (flag == "wanted" and name != "IND"):
+        raise MarkupError(f"no flag {flag!r} of {name}")
     words, term = _words(inside)
     if not words or words != words.strip():
         raise MarkupError(f"no words, or white space around them: {inside!r}")

@@ -1,11 +1,11 @@
-"""Marked reviews in the form of the teaching corpus."""
+"""Marked reviews and reports in the form of the teaching corpus."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from models.types import ADE, INDICATION, WITHDRAWAL, Stated
-from training.common.marked_reviews import MarkedReview, read_marked
+from training.common.marked_reviews import MarkedReview, Source, read_marked
 from training.teaching.markup import NONE, Mark, MarkedText
 
 #: Begins the id of a text in a training set.
@@ -24,15 +24,12 @@ _MARKS = {
 }
 
 
-def recipe_reviews(data: Path) -> tuple[dict[str, MarkedText], dict[str, Stated]]:
-    """The recipe's marked reviews by id, and what is stated beside each. Raises CorpusError."""
-    reviews = {f"{ID}{r.id}-{r.field}": r for r in read_marked("recipe", data) if r.text.strip()}
-    stated = {id_: _stated(review) for id_, review in reviews.items()}
+def recipe_reviews(data: Path, source: Source) -> tuple[dict[str, MarkedText], dict[str, Stated]]:
+    """The recipe's marked texts of a corpus by id, and what is stated beside each. Raises CorpusError."""
+    found = read_marked("recipe", data, source)
+    reviews = {f"{ID}{r.id}-{r.field}": r for r in found if r.text.strip()}
+    stated = {id_: review.stated for id_, review in reviews.items()}
     return {id_: MarkedText(r.text, _marks(r)) for id_, r in reviews.items()}, stated
-
-
-def _stated(review: MarkedReview) -> Stated:
-    return Stated((review.drug,) if review.drug else (), review.condition or None)
 
 
 def _marks(review: MarkedReview) -> tuple[Mark, ...]:

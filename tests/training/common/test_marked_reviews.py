@@ -12,7 +12,17 @@ import pytest
 from models.types import STATUSES
 from tests.small_corpora import public_corpora
 from training.common.corpora import CorpusError
-from training.common.marked_reviews import FOLDER, PARTS, REVIEWS, STATUS_OF, ReviewMark, digest, read_marked
+from training.common.marked_reviews import (
+    DRUGLIB,
+    PARTS,
+    REVIEWS,
+    STATUS_OF,
+    VAERS,
+    ReviewMark,
+    Source,
+    digest,
+    read_marked,
+)
 
 TEXT = "No more hives 🙂, but dry mouth"
 ROW = {"id": "7", "field": "comments", "digest": digest(TEXT)}
@@ -28,7 +38,7 @@ def read(tmp_path: Path) -> Callable[[list[dict[str, Any]]], Any]:
 
     def marked(rows: list[dict[str, Any]]) -> Any:
         (tmp_path / "test.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
-        return read_marked("test", tmp_path, tmp_path)
+        return read_marked("test", tmp_path, DRUGLIB._replace(folder=tmp_path))
 
     return marked
 
@@ -68,20 +78,22 @@ def test_a_row_without_a_key_or_said_twice_is_named(read: Any) -> None:
         read([ROW | {"marks": []}] * 2)
 
 
-def test_no_part_holds_a_text_and_no_review_is_in_two() -> None:
+@pytest.mark.parametrize(("source", "number", "texts"), [(DRUGLIB, 330, 3), (VAERS, 237, 1)])
+def test_no_part_holds_a_text_and_no_review_is_in_two(source: Source, number: int, texts: int) -> None:
     reviews: dict[str, set[str]] = {}
     for part in PARTS:
-        rows = [json.loads(line) for line in (FOLDER / f"{part}.jsonl").read_text().splitlines()]
+        rows = [json.loads(line) for line in (source.folder / f"{part}.jsonl").read_text().splitlines()]
         reviews[part] = {row["id"] for row in rows}
         assert all(row.keys() == {"id", "field", "digest", "marks"} for row in rows)
         assert {label for row in rows for _, _, label in row["marks"]} <= STATUS_OF.keys()
-        assert len(rows) == 3 * len(reviews[part])
+        assert len(rows) == texts * len(reviews[part])
     assert set(STATUS_OF.values()) <= set(STATUSES)
     second = reviews.pop("second")
-    assert sum(map(len, reviews.values())) == len(set().union(*reviews.values())) == 330
+    assert sum(map(len, reviews.values())) == len(set().union(*reviews.values())) == number
     assert second <= set().union(*reviews.values())
 
 
-def test_the_marks_fit_the_corpus() -> None:
-    texts = [review for part in PARTS for review in read_marked(part, public_corpora(REVIEWS))]
-    assert len(texts) == 1200
+@pytest.mark.parametrize(("source", "number"), [(DRUGLIB, 1200), (VAERS, 297)])
+def test_the_marks_fit_the_corpus(source: Source, number: int) -> None:
+    texts = [r for part in PARTS for r in read_marked(part, public_corpora(source.file), source)]
+    assert len(texts) == number

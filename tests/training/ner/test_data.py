@@ -16,9 +16,11 @@ from models.ner.decoding import tags_of
 from models.ner.heads import EventHead, Head
 from models.text import words
 from models.types import ADE, DRUG, INDICATION, LABELS, WITHDRAWAL
+from tests.small_corpora import public_corpora
 from training.common.corpora import CorpusError, GoldMention, GoldText
+from training.common.marked_reviews import VAERS
 from training.common.tagging.word_tags import word_tags
-from training.ner.data import UNKNOWN, WITHDRAWAL_WORD, Corpus, Example, examples, read
+from training.ner.data import MARKED_REPORTS, UNKNOWN, WITHDRAWAL_WORD, Corpus, Example, examples, read
 from training.ner.judge import Settings as JudgeSettings
 from training.ner.network import losses_of
 from training.ner.settings import Settings
@@ -179,14 +181,25 @@ def test_a_share_of_the_teaching_corpus_is_trained_on_and_nothing_that_is_held_o
     assert "teaching" not in read(corpus, Settings())
     # A batch that is named is read whole, whatever the share of the others.
     batch = {t.id for t in every if t.id.startswith("teaching-posts_1-")}
-    named = read(corpus, JudgeSettings(teaching=0.0, whole="posts_1"))["teaching"].train
+    named = read(corpus, JudgeSettings(teaching=0.0, whole="posts_1", reports=0))["teaching"].train
     assert {t.id for t in named} == batch and batch
     assert {
-        t.id for t in read(corpus, JudgeSettings(teaching=0.5, whole="posts_1"))["teaching"].train
+        t.id for t in read(corpus, JudgeSettings(teaching=0.5, whole="posts_1", reports=0))["teaching"].train
     } >= batch
     # Those that are flagged are mentions only where that is asked for.
     mentions = [sum(len(t.mentions) for t in texts) for texts in (whole, taught(1.0, heads=True))]
     assert mentions[0] <= mentions[1]
+
+
+def test_marked_narratives_are_read_as_often_as_is_asked(corpus: Path, tmp_path: Path) -> None:
+    """Each with its own status for every mark, and named in the manifest's data."""
+    shutil.copytree(corpus, tmp_path, dirs_exist_ok=True)
+    shutil.copytree(public_corpora(VAERS.file) / "vaers", tmp_path / "vaers")
+    twice = read(tmp_path, Settings(heads=True, reports=2))[MARKED_REPORTS]
+    assert len(twice.train) == 2 * len(twice.marked) == 2 * 112
+    marks = [(m.label, m.flag) for text in twice.marked.values() for m in text.marks]
+    assert (ADE, None) in marks and (ADE, "negated") in marks and (INDICATION, "relieved") in marks
+    assert MARKED_REPORTS not in read(corpus, Settings(heads=True))
 
 
 def test_drugs_that_a_corpus_does_not_annotate_are_not_trained_on(mini: Encoder) -> None:

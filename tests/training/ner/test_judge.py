@@ -52,7 +52,15 @@ def test_a_run_builds_a_judge_of_low_rank_that_is_made_again_with_todays_drugs(
     corpus: Path, tiny_mpnet: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     release = made(
-        "judge", data=corpus, output=tmp_path, base=tiny_mpnet, epochs=1, rank=2, stated=1.0, teaching=1.0
+        "judge",
+        data=corpus,
+        output=tmp_path,
+        base=tiny_mpnet,
+        epochs=1,
+        rank=2,
+        stated=1.0,
+        teaching=1.0,
+        reports=0,
     )
     manifest = release.manifest
     assert (manifest.task, manifest.base) == ("judge", tiny_mpnet)
@@ -82,7 +90,7 @@ def test_a_run_builds_a_judge_of_low_rank_that_is_made_again_with_todays_drugs(
 @pytest.mark.usefixtures("few_texts")
 @pytest.mark.parametrize(("share", "begin"), [(1.0, 1), (0.0, 0)])
 def test_a_share_of_the_texts_begins_with_what_is_stated(corpus: Path, share: float, begin: int) -> None:
-    read = ner_data.read(corpus, settings_of("judge", stated=share, teaching=1.0))
+    read = ner_data.read(corpus, settings_of("judge", stated=share, teaching=1.0, reports=0))
     texts = [text.text for text in read[ner_data.TEACHING].train]
     assert len(texts) == len(LINES)
     assert sum(text.startswith("Took zoloft for low mood. ") for text in texts) == begin
@@ -98,7 +106,7 @@ def test_a_run_without_its_base_is_refused(tmp_path: Path, monkeypatch: pytest.M
 
 @pytest.mark.usefixtures("few_texts")
 def test_a_run_of_low_rank_begins_with_its_base(corpus: Path, tiny_mpnet: str, tmp_path: Path) -> None:
-    options = {"data": corpus, "base": tiny_mpnet, "epochs": 1, "limit": 2}
+    options = {"data": corpus, "base": tiny_mpnet, "epochs": 1, "limit": 2, "reports": 0}
     first = made("judge", output=tmp_path / "one", rank=0, **options)  # type: ignore[arg-type]
     with pytest.raises(ReleaseError, match="begins with its base"):
         made("judge", output=tmp_path / "two", rank=2, start=first, **options)  # type: ignore[arg-type]

@@ -76,7 +76,7 @@ def test_the_recipe_of_ner_makes_a_release_from_nothing_and_makes_it_again(
 ) -> None:
     """All its stages, each of one epoch over a few texts."""
     base = tiny_models.bert(tmp_path / "base")
-    given = [f"base={base}", "limit=5", "epochs=1", "teaching=0.01"]
+    given = [f"base={base}", "limit=5", "epochs=1", "teaching=0.01", "reports=0"]
     more = [part for one in given for part in ("--set", one)]
     code, said = run("ner", "--data", corpus, "--output", tmp_path, "--run", tmp_path / "run", *more)
     assert code == 0

@@ -187,6 +187,7 @@ def test_what_is_read_is_written_as_it_was(line: str) -> None:
         ("a [ADE  rash]", "no words"),
         ("a [ADE rash ] x", "no words"),
         ("a [ADE?denied rash]", "no flag 'denied'"),
+        ("a [ADE?wanted sleep]", "no flag 'wanted' of ADE"),
         ("a [ADE#1 rash] by [DRUG#1 x]", "option that ADE does not have"),
         ("[DRUG?other x]", "option that DRUG does not have"),
         ("[DRUG#1 x] [NONE<1 y]", "option that NONE does not have"),

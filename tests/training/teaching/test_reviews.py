@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from models.types import ADE, INDICATION, WITHDRAWAL, Stated
-from training.common.marked_reviews import STATUS_OF, MarkedReview, ReviewMark
+from training.common.marked_reviews import DRUGLIB, STATUS_OF, MarkedReview, ReviewMark, Source
 from training.teaching import reviews
 from training.teaching.markup import FLAGS, NONE
 from training.teaching.reviews import recipe_reviews
@@ -25,12 +25,12 @@ def test_labels_of_readers_are_those_of_the_markup(monkeypatch: pytest.MonkeyPat
     ]
     asked: list[str] = []
 
-    def read(part: str, data: Path) -> list[MarkedReview]:
+    def read(part: str, data: Path, source: Source) -> list[MarkedReview]:
         asked.append(part)
         return rows
 
     monkeypatch.setattr(reviews, "read_marked", read)
-    marked, stated = recipe_reviews(Path())
+    marked, stated = recipe_reviews(Path(), DRUGLIB)
     assert asked == ["recipe"]
     assert stated == {"review-7-comments": Stated(("zoloft",), "low mood"), "review-8-benefits": Stated()}
     found = {text[m.start : m.end]: (m.label, m.flag) for m in marked["review-7-comments"].marks}
