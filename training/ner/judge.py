@@ -47,7 +47,7 @@ class Settings(TaggerSettings):
     reports: Count = 1
     reviews: bool = False
     heads: bool = True
-    own_from: Share = 0.4
+    own_from: Share = 0.7
 
 
 def check(settings: Settings) -> None:
