@@ -217,7 +217,7 @@ def test_every_text_with_marks_is_read_as_it_was_written(pieces: list[tuple[str,
         text += words
     marked = MarkedText(text, tuple(marks))
     sound = text == text.strip() and all(w == w.strip() and " = " not in f"{w} " for _, w, _, _ in pieces)
-    if sound:
+    if sound and all(flag != "wanted" or label == INDICATION for *_, label, flag in pieces):
         assert parse(written(marked)) == marked
     else:
         with pytest.raises(MarkupError):
