@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -56,9 +56,11 @@ def marked_posts(split: str, data: Path) -> list[Post]:
     return [Post(t.text, t.events, bool(t.events), t.stated) for t in marked(data, part, source)]
 
 
-def pipeline_events(posts_: Sequence[Post], settings: Settings) -> list[list[tuple[int, int]]]:
+def pipeline_events(
+    posts_: Sequence[Post], settings: Settings, topic: str = "posts"
+) -> list[list[tuple[int, int]]]:
     """The spans of the events that the whole pipeline reports as the writer's, with what is stated."""
-    annotator = load("posts", settings=settings)
+    annotator = load(topic, settings=settings)
     reports = [
         Report(id=str(i), text=p.text, drug=p.stated.drugs, indication=p.stated.indication)
         for i, p in enumerate(posts_)
@@ -92,6 +94,9 @@ def main(
     pipeline: Annotated[
         bool, typer.Option(help="whole pipeline too, with the judge and the releases that PV_ settings name")
     ] = False,
+    topic: Annotated[
+        Literal["posts", "sentences"], typer.Option(help="whose stages are the pipeline")
+    ] = "posts",
     result: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
 ) -> None:
     if texts not in SETS:
@@ -104,7 +109,7 @@ def main(
     if pipeline:
         named = Settings().releases | ({"ner": release} if release is not None else {})
         settings = Settings(releases=named)
-        figures |= {"pipeline": event_row(chosen, pipeline_events(chosen, settings))}
+        figures |= {"pipeline": event_row(chosen, pipeline_events(chosen, settings, topic))}
     print_and_write(figures | {"definitions": DEFINITIONS} | provenance("alarms"), result)
 
 

@@ -112,7 +112,7 @@ def _built(
         base=settings.base,
         base_sha256=base_digest(settings.base),
         configuration=configuration,
-        training_data=_sources(settings, corpora, trainee.start),
+        training_data=sources_of(settings, corpora, trainee.start),
         canary=form.canary,
         scores=form.scores(asdict(settings), place),
         root=place.output,
@@ -131,7 +131,9 @@ def test_scores(trained: Mapping[str, Any], place: Place) -> Callable[[Any], lis
 TAGGER = Form("ner", "CONORM-NER head over a trained encoder", CANARY, test_scores, lambda model: model)
 
 
-def _sources(settings: Settings, corpora: Mapping[str, Corpus], start: Release | None) -> list[TrainingData]:
+def sources_of(
+    settings: Settings, corpora: Mapping[str, Corpus], start: Release | None
+) -> list[TrainingData]:
     """What a release was trained on, with what the release that its run began with knew."""
     public = {"clinical": ade_corpus(settings.split), "posts": PSYTAR_TRAINING, NEGATIVES: ADE_NEGATIVES}
     own = [public[n] for n in corpora if n in public]

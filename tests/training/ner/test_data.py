@@ -17,12 +17,13 @@ from models.ner.heads import EventHead, Head
 from models.text import words
 from models.types import ADE, DRUG, INDICATION, LABELS, WITHDRAWAL
 from tests.small_corpora import public_corpora
-from training.common.corpora import CorpusError, GoldMention, GoldText
+from training.common.corpora import VAERS_REPORTS, CorpusError, GoldMention, GoldText
 from training.common.marked_reviews import VAERS
 from training.common.tagging.word_tags import word_tags
 from training.ner.data import MARKED_REPORTS, UNKNOWN, WITHDRAWAL_WORD, Corpus, Example, examples, read
 from training.ner.judge import Settings as JudgeSettings
 from training.ner.network import losses_of
+from training.ner.release import sources_of
 from training.ner.settings import Settings
 from training.ner.train import train
 from training.teaching.readers import gold_texts
@@ -192,10 +193,13 @@ def test_a_share_of_the_teaching_corpus_is_trained_on_and_nothing_that_is_held_o
 
 
 def test_marked_narratives_are_read_as_often_as_is_asked(corpus: Path, tmp_path: Path) -> None:
-    """Each with its own status for every mark, and named in the manifest's data."""
+    """With a label and a flag for every mark, and named as training data."""
     shutil.copytree(corpus, tmp_path, dirs_exist_ok=True)
     shutil.copytree(public_corpora(VAERS.file) / "vaers", tmp_path / "vaers")
-    twice = read(tmp_path, Settings(heads=True, reports=2))[MARKED_REPORTS]
+    settings = Settings(heads=True, reports=2)
+    corpora = read(tmp_path, settings)
+    assert VAERS_REPORTS in sources_of(settings, corpora, None)
+    twice = corpora[MARKED_REPORTS]
     assert len(twice.train) == 2 * len(twice.marked) == 2 * 112
     marks = [(m.label, m.flag) for text in twice.marked.values() for m in text.marks]
     assert (ADE, None) in marks and (ADE, "negated") in marks and (INDICATION, "relieved") in marks
