@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import os
 import shutil
 import zipfile
 import zlib
@@ -31,7 +32,8 @@ FILES: Mapping[str, str] = {
     "vocab.txt": "dbd90cb94e2247bd4d4ccaecbf616d2290e66691d7d5e5bb81f063c2d0649ada",
 }
 PARTS = tuple(f"{NAME}-pypi-part-{number:03}" for number in range(1, 6))
-#: Where it is put together unless a setting names another folder.
+#: Names the folder in which it is put together, for workers and for training.
+CACHE_VARIABLE = "PV_CACHE"
 CACHE = Path("~/.cache/pvstream")
 #: Folders in which a process puts one together.
 _BUILDING = ".building-"
@@ -43,7 +45,7 @@ class BaseMissing(ReleaseError):
     """The base is not installed."""
 
 
-def is_installed(cache: Path = CACHE) -> bool:
+def is_installed(cache: Path | None = None) -> bool:
     """Whether the base is in its folder, or the packages that it is put together from are installed."""
     try:
         return _place(cache).is_dir() or bool(_parts())
@@ -51,8 +53,9 @@ def is_installed(cache: Path = CACHE) -> bool:
         return False
 
 
-def mpnet_folder(cache: Path = CACHE) -> Path:
-    """The folder of the base below `cache`, with each of FILES of the sha256 that it has there.
+def mpnet_folder(cache: Path | None = None) -> Path:
+    """The folder of the base below `cache`, else below that of PV_CACHE, with each of FILES of the sha256
+    that it has there.
 
     Raises BaseMissing where it is not installed, ReleaseError where a file is missing or another one, and
     PassingError where it cannot be put together for lack of room or rights.
@@ -76,9 +79,10 @@ def check_files(folder: Path) -> None:
             raise ReleaseError(f"{folder}: {name} has another sha256 than that of {NAME}")
 
 
-def _place(cache: Path) -> Path:
+def _place(cache: Path | None) -> Path:
     """One folder for each weights, so that a base never takes the place of another one."""
-    return cache.expanduser() / f"{NAME}-{FILES[WEIGHTS][:12]}"
+    below = cache or Path(os.environ.get(CACHE_VARIABLE) or CACHE)
+    return below.expanduser() / f"{NAME}-{FILES[WEIGHTS][:12]}"
 
 
 def _put_together(target: Path) -> None:

@@ -40,7 +40,7 @@ class JudgeModel:
         *,
         device: str = "cpu",
         dtype: torch.dtype = torch.float32,
-        cache: Path = mpnet.CACHE,
+        cache: Path | None = None,
     ) -> JudgeModel:
         """`cache`: folder in which the base is put together. Raises ReleaseError where the base is missing or
         another one than the release declares.

@@ -74,6 +74,13 @@ mpnet.mpnet_folder(cache)
     return subprocess.Popen([sys.executable, "-c", program], env=os.environ | {"PYTHONPATH": path})
 
 
+def test_a_variable_names_the_folder(packages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Training, which has no settings of the pipeline, puts it where the workers look for it."""
+    monkeypatch.setenv("PV_CACHE", str(tmp_path / "named"))
+    assert mpnet_folder().parent == tmp_path / "named"
+    assert is_installed()
+
+
 def test_it_is_put_together_once(packages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = tmp_path / "cache"
     folder = mpnet_folder(cache)
