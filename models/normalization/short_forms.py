@@ -1,6 +1,6 @@
 """Short forms in mentions: what they usually mean in a post, by the tables of the acronym stage, which reads
 clinical sentences; and lists of them, of which a tagger makes one mention or none: "N/V/D", "SOB/CP". Each
-part of a list is one.
+part of a list is one, and so is each name of a term where several are one mention: "confusion and nausea".
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from models.normalization.verbatims import joined_names
 from models.once import once
 from models.rules.notation import patterns
 from models.tables import DATA, read_tsv
@@ -93,8 +94,6 @@ def with_parts(
     expansions say what parts of several letters mean.
     """
     lists = _lists(text, expansions, clinical=clinical)
-    if not lists:
-        return tagged, tuple(expansions)
     made: list[_Made] = []
     gone: set[int] = set()
     added: list[Expansion] = []
@@ -105,12 +104,24 @@ def with_parts(
             made += [_made(part, tagged.mentions, own) for part in one.parts]
             gone.update(own)
             added += [part for part in one.parts if part not in expansions]
+    for i, mention in enumerate(tagged.mentions):
+        if i not in gone and (named := list(_named_in(text, mention, i))):
+            made += named
+            gone.add(i)
     if not made:
         return tagged, tuple(expansions)
     made += [_Made(m, i) for i, m in enumerate(tagged.mentions) if i not in gone]
     made.sort(key=lambda one: (one.mention.start, one.mention.end, one.mention.label))
     ordered = sorted([*expansions, *added], key=lambda e: (e.start, e.end))
     return TaggedText(tuple(m for m, _ in made), tuple(_relations(tagged.relations, made))), tuple(ordered)
+
+
+def _named_in(text: str, mention: Mention, number: int) -> Iterator[_Made]:
+    """A mention for each of the several names of terms that one consists of."""
+    names = joined_names(text[mention.start : mention.end]) if mention.label in CODED_LABELS else []
+    for name in names:
+        start, end = mention.start + name.start, mention.start + name.end
+        yield _Made(replace(mention, start=start, end=end, text=text[start:end]), number)
 
 
 def _made(part: Expansion, mentions: Sequence[Mention], own: Sequence[int]) -> _Made:

@@ -45,6 +45,12 @@ def _has(mention: Mention, span: Span) -> bool:
     return is_such and mention.start <= span.start and span.end <= mention.end
 
 
+def joined_names(text: str) -> list[Span]:
+    """The names of terms that all parts of a text are, where it is no name itself and has several parts."""
+    names = _names(text) if _SAYS["between"].search(text) else []
+    return names if len(names) > 1 else []
+
+
 def _names(text: str) -> list[Span]:
     """The name of a term that is all of the text, or the names of terms that all its parts are."""
     whole = _name(text, 0, len(text))

@@ -54,6 +54,31 @@ def test_each_part_of_a_list_of_a_post_is_an_effect(
     assert parts(text, *surfaces) == found
 
 
+@pytest.mark.parametrize(
+    ("mention", "names"),
+    [
+        ("confusion and nausea", ["confusion", "nausea"]),
+        ("constipation or dry mouth", ["constipation", "dry mouth"]),
+        ("felt so bloated and swollen", ["bloated", "swollen"]),
+        ("LIGHT HEADED/OFF BALANCE", ["LIGHT HEADED", "OFF BALANCE"]),
+        ("severe headache, and mild nausea", ["severe headache", "mild nausea"]),
+        ("chills, fever & hair loss", ["chills", "fever", "hair loss"]),
+        # One name, what has a part that is none, and what is no list.
+        ("pins and needles", ["pins and needles"]),
+        ("muscle and joint pain", ["muscle and joint pain"]),
+        ("sick and tired of it", ["sick and tired of it"]),
+        ("weight gain or loss", ["weight gain or loss"]),
+        ("in and out of sleep", ["in and out of sleep"]),
+        ("fingers and toes", ["fingers and toes"]),
+        ("nausea", ["nausea"]),
+    ],
+)
+def test_each_name_of_a_term_is_an_effect(mention: str, names: list[str]) -> None:
+    text = f"it gave me {mention}, pt reports"
+    assert parts(text, mention) == [(name, "") for name in names]
+    assert parts(text, mention, label=INDICATION) == [(mention, "")]
+
+
 def test_a_verbatim_has_the_parts_without_a_mention_and_an_indication_has_none() -> None:
     assert parts("SOB/CP", verbatim=True) == [SOB, CP]
     assert parts("HTN/DM", "HTN/DM", label=INDICATION, verbatim=True) == [("HTN/DM", "")]
