@@ -109,6 +109,22 @@ def test_the_image_creates_its_volumes_for_its_own_user_so_that_new_ones_are_wri
     assert final.index(created[0]) < final.index("\nUSER ")
 
 
+def test_an_image_with_the_base_of_the_judge_has_it_where_workers_look_for_it() -> None:
+    """Put together while it is built, since no worker may write to the image."""
+    built = (ROOT / "deploy/Dockerfile").read_text(encoding="utf-8")
+    folder = re.search(r" PV_CACHE=(\S+) ", final_stage())
+    assert folder is not None
+    assert f"RUN mkdir {folder[1]} " in built
+    assert (
+        f'PV_CACHE={folder[1]} python -c "from models.encoder.mpnet import mpnet_folder; mpnet_folder()"'
+        in built
+    )
+    assert f"COPY --from=build {folder[1]} {folder[1]}\n" in final_stage()
+    assert "JUDGE" in compose()["topics"]["build"]["args"]
+    sent = (ROOT / ".dockerignore").read_text(encoding="utf-8").split("\n")
+    assert sent.index("!deploy/judge-base.txt") > sent.index("deploy/*")
+
+
 def test_prometheus_scrapes_each_stage_under_its_name_and_finds_every_target() -> None:
     settings = next(iter(workers().values()))["environment"]
     (job,) = [
