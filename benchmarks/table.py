@@ -19,7 +19,7 @@ INTRODUCTION = """\
 ## At a glance
 
 Every score is measured on the model as it is served and stands next to that of a trivial method.
-The papers' models have about 110 to 400 million parameters; ours are all made over `mini`, which has 22.7.
+The papers' models have about 110 to 400 million parameters; ours are made over `mini`, which has 22.7.
 """
 #: What is measured, the result file, its row and the column.
 SPEED = (
