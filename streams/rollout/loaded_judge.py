@@ -22,6 +22,7 @@ from streams.settings import Settings
 log = logging.getLogger(__name__)
 #: The stage that a judge belongs to.
 STAGE = "ner"
+WITHOUT_BASE = "the base of the judge is not installed: the tagger alone reads posts"
 #: In the place of a release where there is none: it has no model.
 NO_JUDGE = Loaded(JUDGE, "none", "none", None, ([], [], 0.0))  # type: ignore[arg-type]
 
@@ -40,6 +41,8 @@ def judge_at_start(announced: Announcement | None, settings: Settings, generatio
     if announced is None and not _has_release(settings):
         if settings.judge == "on":
             raise ReleaseError("PV_JUDGE is on, but no release of a judge is bundled, named or announced")
+        if lacks_base(settings):
+            log.info("%s; `make judge` installs it", WITHOUT_BASE)
         return Handle(NO_JUDGE)
     try:
         return load_at_start(JUDGE, announced, settings, generation)
@@ -70,14 +73,21 @@ def with_judge(loaded: Loaded, settings: Settings, name: str | Path | None = Non
     return loaded if handle is None or handle.current.model is None else replace(loaded, judge=handle.current)
 
 
+def lacks_base(settings: Settings) -> bool:
+    """Whether the bundled judge would serve, but for its base, which is not installed."""
+    if JUDGE in settings.releases or bundled_version(JUDGE) is None:
+        return False
+    needs_it = open_release(bundled(JUDGE)).manifest.base == mpnet.NAME
+    return needs_it and not mpnet.is_installed(settings.cache)
+
+
 def _has_release(settings: Settings) -> bool:
     """Whether PV_RELEASES names a judge, or one is bundled that can be used: with `auto` a machine without
-    its base goes without it, and says nothing.
+    its base goes without it.
     """
     if JUDGE in settings.releases or bundled_version(JUDGE) is None:
         return JUDGE in settings.releases
-    is_other = open_release(bundled(JUDGE)).manifest.base != mpnet.NAME
-    return settings.judge == "on" or is_other or mpnet.is_installed(settings.cache)
+    return settings.judge == "on" or not lacks_base(settings)
 
 
 def _reason(error: Exception) -> str:

@@ -17,6 +17,7 @@ from models.releases.signature import read_public_key
 from models.releases.store import bundled_version
 from models.types import JUDGE, RELEASED, TASKS
 from streams.records import Announcement
+from streams.rollout.loaded_judge import WITHOUT_BASE, lacks_base
 from streams.rollout.loading import load_release, open_verified
 from streams.settings import EMBEDDED, Settings
 
@@ -178,6 +179,9 @@ async def _check_judge(
     name = pinned or (announced.version if announced else bundled_version(JUDGE))
     if name is None and settings.judge == "on":
         yield Finding("release judge", "fail", "none to be loaded", "announce one, or set PV_JUDGE=auto")
+    elif announced is None and lacks_base(settings):
+        grade: Grade = "fail" if settings.judge == "on" else "warn"
+        yield Finding("release judge", grade, WITHOUT_BASE, "make judge")
     elif name is not None:
         kind = "pinned" if pinned else "announced" if announced else "bundled"
         finding = await asyncio.to_thread(_check_release, settings, JUDGE, name, f"{kind} release", load)

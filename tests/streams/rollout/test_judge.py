@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 import pytest
 
+from models.encoder import mpnet
 from models.loading import Loaded
 from models.releases.manifest import ReleaseError
 from models.types import ADE, DRUG, JUDGE, Case, Mention, Stated
@@ -283,6 +284,25 @@ async def test_the_check_of_the_operator_names_the_judge(
     live = {JUDGE: announcement(version, task=JUDGE)} if version else {}
     found = check_releases(judges.settings(judge=option), live, load=True)
     assert [f.grade async for f in found if f.what == "release judge"] == expected
+
+
+@pytest.mark.parametrize(("option", "grade"), [("auto", "warn"), ("on", "fail")])
+@pytest.mark.usefixtures("shipped_releases")
+async def test_who_lacks_the_base_of_the_bundled_judge_is_told(
+    option: Literal["auto", "on"],
+    grade: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(mpnet, "is_installed", lambda cache=None: False)
+    settings = Settings(judge=option)
+    found = [f async for f in check_releases(settings, {}, load=False) if f.what == "release judge"]
+    assert [(f.grade, f.found, f.fix) for f in found] == [(grade, judge_module.WITHOUT_BASE, "make judge")]
+    if option == "auto":
+        with caplog.at_level("INFO"):
+            handle = judge_at_start(None, settings)
+        assert handle is not None and handle.current is NO_JUDGE and handle.refused is None
+        assert judge_module.WITHOUT_BASE in caplog.text
 
 
 def test_what_a_source_states_is_known_to_the_judge() -> None:
