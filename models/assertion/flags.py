@@ -1,10 +1,12 @@
 """The assertion of a mention: by the status that a model gave it, else by the rules.
 
 The head takes what another person has for the writer's in some sentences that say so plainly ("I know someone
-who got lupus from it"), also with a high probability. There the rules decide. It takes for feared or asked
-about what a question or a warning stands beside ("took it and got a rash. Is it safe?"): there words decide
-that say that it happened. Where an answer stands beside an effect ("nausea: none"), the answer decides. The
-head was taught on posts, which seldom ask: in a question the rules say what else is only asked about.
+who got lupus from it"), also with a high probability. There the rules decide, unless a source states the
+medicine: such a text is about a patient, who may be the writer's mother or "he". The head takes for feared or
+asked about what a question or a warning stands beside ("took it and got a rash. Is it safe?"): there words
+decide that say that it happened. Where an answer stands beside an effect ("nausea: none"), the answer
+decides. The head was taught on posts, which seldom ask: in a question the rules say what else is only asked
+about.
 """
 
 from __future__ import annotations
@@ -24,13 +26,18 @@ _BEHIND = 100
 _HAPPENED = patterns("overruled_hypothetical")
 
 
-def asserted(text: str, mention: Mention, *, clinical: bool = False, asked: bool = False) -> Assertion:
+def asserted(
+    text: str, mention: Mention, *, clinical: bool = False, asked: bool = False, of_patient: bool = False
+) -> Assertion:
     """What `text` states about an effect; `clinical` as in `assertion`. `asked`: the text is a question, in
-    which an effect is hypothetical where the rules find it so, too.
+    which an effect is hypothetical where the rules find it so, too. `of_patient`: its source states a
+    medicine, with which somebody else than the writer may be the patient.
     """
     if mention.status is None:
         return assertion(text, mention.start, mention.end, clinical=clinical)
-    of_another = mention.status == OTHER or (mention.status == OWN and _is_anothers(text, mention))
+    of_another = mention.status == OTHER
+    if mention.status == OWN and not of_patient:
+        of_another = _is_anothers(text, mention)
     by_rules = assertion(text, mention.start, mention.end) if asked else Assertion()
     said = answer(text, mention.start, mention.end)
     if said is None and _is_denied(text, mention):

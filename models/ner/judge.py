@@ -15,7 +15,7 @@ from models.encoder import mpnet
 from models.encoder.base_files import resolve_base
 from models.ner.model import NerModel
 from models.releases.manifest import Release
-from models.types import CODED_LABELS, JUDGE, Case, Mention, Stated
+from models.types import CODED_LABELS, JUDGE, OWN, Case, Mention, Stated
 
 #: Characters of the longest text that is read: about ten seconds of one fast processor, which a slow one must
 #: do within the time of an inference.
@@ -83,5 +83,5 @@ def is_read(case: Case) -> bool:
     """Whether a text is worth the larger encoder: what a tagger takes for denied or feared may have happened,
     and of a text that a source offers as a medicine's it misses one event of six.
     """
-    has_effect = any(m.label in CODED_LABELS for m in case.mentions)
+    has_effect = any(m.label in CODED_LABELS or m.status == OWN for m in case.mentions)
     return len(case.text) <= LONGEST and (bool(case.stated.drugs) or has_effect)

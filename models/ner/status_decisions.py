@@ -14,7 +14,19 @@ from models.assertion.triggers import assertion
 from models.encoder.word_pieces import WordPieces
 from models.ner.status_head import Pieces, Places, StatusHead, piece_range
 from models.text import PlacedWords
-from models.types import CODED_LABELS, DRUG, INDICATION, NO_EVENT, OWN, RELIEVED, STATUSES, Mention, Span
+from models.types import (
+    CODED_LABELS,
+    DRUG,
+    INDICATION,
+    NEGATED,
+    NO_EVENT,
+    OWN,
+    RELIEVED,
+    STATUSES,
+    SYMPTOM,
+    Mention,
+    Span,
+)
 
 #: The status of what a drug is taken for.
 INDICATION_STATUS = "indication"
@@ -37,31 +49,59 @@ class Case(NamedTuple):
     """whether names become mentions only by an answer beside them"""
 
 
+class _Judged(NamedTuple):
+    """An effect as the status head sees it, and whether words deny it."""
+
+    probabilities: Sequence[float]
+    """of STATUSES"""
+    is_denied: bool
+
+    @property
+    def likeliest(self) -> str:
+        """The status; a denial needs words that deny, and without them the head is not sure of an event."""
+        best = STATUSES[max(range(len(STATUSES)), key=self.probabilities.__getitem__)]
+        return OWN if best == NEGATED and not self.is_denied else best
+
+    def probability(self, status: str) -> float:
+        """Of a status; where no words deny the effect, among the others than a denial."""
+        others = 1.0 if self.is_denied else 1.0 - self.probabilities[STATUSES.index(NEGATED)]
+        return self.probabilities[STATUSES.index(status)] / max(others, 1e-9)
+
+
 def decided(
     head: StatusHead, hidden: Tensor, cases: Sequence[Case], own_from: float, named_from: float
 ) -> list[list[Mention]]:
     """The mentions of each case, in text order: effects have their status, those that are no event are left
-    out, and those that a drug is taken for or relieves become indications. A name becomes a mention where it
-    is the writer's event with a probability of `named_from`. `hidden`: (pieces, dimension) of all sentences.
+    out, and those that a drug is taken for or relieves become indications. What is likeliest the writer's
+    event, with a probability below `own_from`, is a symptom: neither an event nor denied. A name becomes a
+    mention where it is the writer's event with a probability of `named_from`. `hidden`: (pieces, dimension)
+    of all sentences.
     """
     effects = [_effects(case) for case in cases]
     some = [(case, ranges) for case, ranges in zip(cases, effects, strict=True) if any(ranges)]
-    probabilities: list[list[float]] = []
-    if some:
-        rules = [
-            _rules(case.text, m)
-            for case, ranges in some
-            for m, p in zip(_all(case), ranges, strict=True)
-            if p
-        ]
-        logits = head.statuses(
-            hidden, [_places(*pair) for pair in some], torch.tensor(rules, device=hidden.device)
-        )
-        probabilities = logits.softmax(-1).tolist()
-    remaining = iter(probabilities)
+    judged = iter(_judged(head, hidden, some) if some else [])
     return [
-        _decided(case, ranges, remaining, own_from, named_from)
+        _decided(case, ranges, judged, own_from, named_from)
         for case, ranges in zip(cases, effects, strict=True)
+    ]
+
+
+def _judged(
+    head: StatusHead, hidden: Tensor, cases: Sequence[tuple[Case, list[Pieces | None]]]
+) -> list[_Judged]:
+    """What the head and the rules say of each effect, in text order."""
+    effects = [
+        (case.text, m)
+        for case, ranges in cases
+        for m, pieces in zip(_all(case), ranges, strict=True)
+        if pieces
+    ]
+    rules = [assertion(text, m.start, m.end) for text, m in effects]
+    stated = torch.tensor([[r.negated, r.hypothetical, r.other_experiencer] for r in rules]).to(hidden)
+    logits = head.statuses(hidden, [_places(*pair) for pair in cases], stated)
+    return [
+        _Judged(p, rule.negated or assertion(text, m.start, m.end, clinical=True).negated)
+        for p, rule, (text, m) in zip(logits.softmax(-1).tolist(), rules, effects, strict=True)
     ]
 
 
@@ -93,49 +133,48 @@ def _places(case: Case, effects: Sequence[Pieces | None]) -> Places:
 def _decided(
     case: Case,
     effects: Sequence[Pieces | None],
-    probabilities: Iterator[Sequence[float]],
+    judged: Iterator[_Judged],
     own_from: float,
     named_from: float,
 ) -> list[Mention]:
-    """`probabilities`: of the statuses of each effect, in their order."""
+    """`judged`: each effect, in their order."""
     made: list[Mention] = []
     for i, (mention, effect) in enumerate(zip(_all(case), effects, strict=True)):
         is_named = i >= len(case.mentions)
         if effect is None:
             made += [] if is_named else [mention]
             continue
-        own_probabilities = next(probabilities)
-        with_status = _with_status(mention, own_probabilities, named_from if is_named else own_from)
-        is_own = with_status is not None and with_status.status == OWN
-        if with_status is None or (is_named and (case.answered_only or not is_own)):
-            with_status = _affirmed(case.text, mention, own_probabilities)
-        if with_status is not None:
-            made.append(with_status)
+        one = next(judged)
+        read = _with_status(mention, one, named_from if is_named else own_from)
+        needs_answer = read is None or read.label == SYMPTOM
+        if read is not None and is_named:
+            needs_answer |= case.answered_only or read.status != OWN
+        if needs_answer:
+            read = _affirmed(case.text, mention, one) or (None if is_named else read)
+        made += [read] if read else []
     return sorted(made, key=in_text) if case.named else made
 
 
-def _with_status(mention: Mention, probabilities: Sequence[float], own_from: float) -> Mention | None:
-    others = range(1, len(STATUSES))
-    best = 0 if probabilities[0] >= own_from else max(others, key=probabilities.__getitem__)
-    status, score = STATUSES[best], round(probabilities[best], 4)
+def _with_status(mention: Mention, judged: _Judged, own_from: float) -> Mention | None:
+    is_own = judged.probability(OWN) >= own_from
+    status = OWN if is_own else judged.likeliest
     if status == NO_EVENT:
         return None
-    label = INDICATION if status in (RELIEVED, INDICATION_STATUS) else mention.label
-    return replace(mention, label=label, status=status, status_score=score)
+    label = mention.label
+    if status in (RELIEVED, INDICATION_STATUS):
+        label = INDICATION
+    elif status == OWN and not is_own:
+        label = SYMPTOM
+    return replace(mention, label=label, status=status, status_score=round(judged.probability(status), 4))
 
 
-def _affirmed(text: str, mention: Mention, probabilities: Sequence[float]) -> Mention | None:
+def _affirmed(text: str, mention: Mention, judged: _Judged) -> Mention | None:
     """The writer's event where an answer beside the name says so ("hives: yes"), unless the head takes it for
     what a drug is taken for or relieves.
     """
-    by_status = dict(zip(STATUSES, probabilities, strict=True))
-    if max(by_status, key=lambda s: by_status[s]) in (RELIEVED, INDICATION_STATUS):
+    if (
+        judged.likeliest in (RELIEVED, INDICATION_STATUS)
+        or answer(text, mention.start, mention.end) is not True
+    ):
         return None
-    if answer(text, mention.start, mention.end) is not True:
-        return None
-    return replace(mention, status=OWN, status_score=round(by_status[OWN], 4))
-
-
-def _rules(text: str, mention: Mention) -> tuple[float, float, float]:
-    stated = assertion(text, mention.start, mention.end)
-    return float(stated.negated), float(stated.hypothetical), float(stated.other_experiencer)
+    return replace(mention, status=OWN, status_score=round(judged.probability(OWN), 4))

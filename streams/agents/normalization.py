@@ -77,12 +77,11 @@ def _coded(report: TaggedReport, effects: Sequence[int], codings: Iterator[Codin
     text = report.text
     clinical, asked = _RELATION in report.releases, report.source == QUESTIONS.name
     tagged = TaggedText(report.mentions, report.relations)
-    suspects = Suspects(
-        text, tagged, expansions=report.expansions, stated=report.stated_drugs, clinical=clinical
-    )
+    stated = report.stated_drugs
+    suspects = Suspects(text, tagged, expansions=report.expansions, stated=stated, clinical=clinical)
     uses, mentions, events = KnownUses(report.stated), list(report.mentions), []
     for effect in effects:
-        state = asserted(text, mentions[effect], clinical=clinical, asked=asked)
+        state = asserted(text, mentions[effect], clinical=clinical, asked=asked, of_patient=bool(stated))
         coding = next(codings)
         if coding.serious and not clinical and is_short_form_of_posts(mentions[effect].text):
             coding = replace(coding, nil=True)

@@ -52,11 +52,11 @@ class Post:
     """what its source states beside it"""
 
 
-def alarms(text: str, mentions: Sequence[Mention]) -> list[tuple[int, int]]:
-    """The spans of the mentions that are alarms."""
-    return [
-        (m.start, m.end) for m in mentions if m.label in CODED_LABELS and asserted(text, m) == Assertion()
-    ]
+def alarms(text: str, mentions: Sequence[Mention], stated: Stated = NOTHING) -> list[tuple[int, int]]:
+    """The spans of the mentions that are alarms, with what is stated beside the text."""
+    effects = [m for m in mentions if m.label in CODED_LABELS]
+    states = [asserted(text, m, of_patient=bool(stated.drugs)) for m in effects]
+    return [(m.start, m.end) for m, state in zip(effects, states, strict=True) if state == Assertion()]
 
 
 def overlaps(span: tuple[int, int], others: Iterable[tuple[int, int]]) -> bool:

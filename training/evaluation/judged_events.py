@@ -99,7 +99,7 @@ def _counts(texts: Sequence[JudgedText], found: Sequence[Sequence[Mention]]) -> 
 
     rows = []
     for text, mentions in zip(texts, found, strict=True):
-        own = alarms(text.text, mentions)
+        own = alarms(text.text, mentions, text.stated)
         gold = text.events
         right = sum(overlaps(one, gold) for one in own)
         hit = sum(overlaps(one, own) for one in gold)

@@ -56,6 +56,21 @@ def test_what_others_are_said_to_have_is_not_the_writers_anyway(marked: str, exp
     assert asserted(*judged(marked, OWN, 0.99)) == expected
 
 
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "My mother experienced <a sharp pain> in her arm",
+        "Vaccine recipient's wife reported that he was <slurring his speech>",
+        "Pt states that today <the chest pain> has gotten worse",
+        "My husband could not recall when the <leg pains> started",
+        "The patient started having <delusions>",
+    ],
+)
+def test_with_a_stated_medicine_the_patient_may_be_somebody_else_than_the_writer(marked: str) -> None:
+    assert asserted(*judged(marked, OWN, 0.8), of_patient=True) == Assertion()
+    assert asserted(*judged(marked, OTHER, 0.8), of_patient=True) == ANOTHERS
+
+
 def test_where_the_model_is_not_sure_words_about_another_decide() -> None:
     marked = "My sister went on it and ended up with <chest pain>"
     assert asserted(*judged(marked, OWN, 0.6)) == ANOTHERS

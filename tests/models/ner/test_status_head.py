@@ -27,6 +27,7 @@ from models.types import (
     OWN,
     RELIEVED,
     STATUSES,
+    SYMPTOM,
     Assertion,
     Mention,
 )
@@ -56,7 +57,6 @@ def tagger(encoder: Encoder, **bias: float) -> NerModel:
     ("status", "label"),
     [
         (OWN, ADE),
-        (NEGATED, ADE),
         (HYPOTHETICAL, ADE),
         (OTHER, ADE),
         (RELIEVED, INDICATION),
@@ -76,10 +76,45 @@ def test_what_is_no_event_is_no_mention(small: Encoder) -> None:
 
 
 def test_the_threshold_decides_for_the_writers_own_events(small: Encoder) -> None:
-    model = tagger(small, own=1.0, negated=2.0)
-    assert model.predict(["headache"])[0][0].status == NEGATED
+    model = tagger(small, own=1.0, hypothetical=2.0)
+    assert model.predict(["headache"])[0][0].status == HYPOTHETICAL
     model.decoding.own_from = 0.1
     assert model.predict(["headache"])[0][0].status == OWN
+
+
+@pytest.mark.parametrize(
+    ("text", "label"), [("headache", SYMPTOM), ("headache: yes", ADE), ("headache: no", SYMPTOM)]
+)
+def test_what_is_likeliest_an_event_but_not_sure_is_neither_an_event_nor_denied(
+    small: Encoder, text: str, label: str
+) -> None:
+    model = tagger(small, own=2.0, hypothetical=1.0)
+    model.decoding.own_from = 0.7
+    mention = model.predict([text])[0][0]
+    assert (mention.label, mention.status) == (label, OWN)
+    assert mention.status_score is not None and mention.status_score < 0.7
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("had chills", OWN),
+        ("had chills. No rash.", OWN),
+        ("had no chills", NEGATED),
+        ("denies fever, chills", NEGATED),
+        ("chills: none", NEGATED),
+    ],
+)
+def test_a_denial_needs_words_that_deny(small: Encoder, text: str, status: str) -> None:
+    model = tagger(small, own=3.0, negated=5.0)
+    assert model.status_head is not None
+    [sentence] = read_together([text], 50)
+    with torch.inference_mode():
+        hidden, [tagged] = model._tag([text], [sentence])
+        start = text.index("chills")
+        case = model._case(text, sentence, tagged, [Mention(start, start + 6, "chills", ADE, 1.0)], 0.0)
+        [[mention]] = decided(model.status_head, hidden, [case], 0.5, 0.0)
+    assert mention.status == status
 
 
 @torch.inference_mode()
