@@ -8,7 +8,7 @@ from typing import Any
 
 from models.loading import Loaded
 from models.scores import Comparison
-from models.types import TASKS
+from models.types import RELEASED
 from streams.agents.annotator import Annotator
 from streams.records import CodedReport, Report
 from streams.rollout.announcing import PARTNER, GateError
@@ -44,7 +44,7 @@ def score(  # noqa: PLR0913  the options of a command
         raise EvaluationError(
             f"{task} is evaluated with a release of {' and '.join(needed)}, not {min(unused)}"
         )
-    if task not in TASKS and task != POSTS and task not in releases:
+    if task not in RELEASED and task != POSTS and task not in releases:
         raise EvaluationError(f"no release of {task} comes with pvstream: train one and name it by --release")
     loaded = [load_release(name, releases.get(name), settings) for name in needed]
     model: Any = _together(*loaded) if task == POSTS else loaded[0].model

@@ -12,7 +12,8 @@ import pytest
 
 from models import terminology
 from models.loading import Loaded
-from models.types import Mention
+from models.releases.manifest import ReleaseError
+from models.types import RELEASED, Mention
 from streams.rollout.announcing import GateError
 from streams.rollout.scoring import Comparing, score
 from streams.settings import Settings
@@ -97,6 +98,14 @@ def test_what_cannot_be_scored_is_one_clear_line() -> None:
         score("posts", {}, None, settings, split="psytar_test")
     with pytest.raises(EvaluationError, match="ner psytar_test requires --data"):
         score("ner", {}, None, settings)
+
+
+@pytest.mark.parametrize("task", RELEASED)
+def test_a_task_with_a_bundled_release_needs_none_named(task: str, tmp_path: Path) -> None:
+    """Without a corpus, and of the judge perhaps without its base."""
+    with pytest.raises((EvaluationError, ReleaseError)) as refused:
+        score(task, {}, tmp_path, Settings(dtype="float32", cache=tmp_path))
+    assert "no release" not in str(refused.value)
 
 
 def test_the_gate_needs_no_package_of_training() -> None:
