@@ -59,7 +59,7 @@ STATUS_OF = {
 
 
 @dataclass(frozen=True, slots=True)
-class ReviewMark:
+class DocumentMark:
     """A mention at `start:end` (code points) of its text; `label` is one of STATUS_OF."""
 
     start: int
@@ -73,15 +73,15 @@ class ReviewMark:
 
 
 @dataclass(frozen=True, slots=True)
-class MarkedReview:
-    """One field of a review, with the medicine and the condition that the review is about."""
+class MarkedDocument:
+    """A field of a review, or a report, with the medicine and the condition that it is about."""
 
     id: str
     field: str
     text: str
     drug: str
     condition: str
-    marks: tuple[ReviewMark, ...]
+    marks: tuple[DocumentMark, ...]
     """in text order, without overlap; the same complaint as often as the text names it"""
 
     @property
@@ -100,7 +100,7 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def read_marked(part: Part, data: Path, source: Source = DRUGLIB) -> list[MarkedReview]:
+def read_marked(part: Part, data: Path, source: Source = DRUGLIB) -> list[MarkedDocument]:
     """The marked texts of a part, in the order of the file; texts without a mark too.
 
     `data` has the corpus. Raises CorpusError, with the line, for marks that do not fit it: an unknown review,
@@ -130,7 +130,7 @@ def reviews_by_id(path: Path) -> dict[str, dict[str, Any]]:
         return {str(row["id"]): row for _, line in json_lines(path) for row in [json.loads(line)]}
 
 
-def _joined(row: dict[str, Any], corpus: dict[str, dict[str, Any]], source: Source) -> MarkedReview:
+def _joined(row: dict[str, Any], corpus: dict[str, dict[str, Any]], source: Source) -> MarkedDocument:
     """Raises ValueError or KeyError with what does not fit."""
     id_, field = row["id"], row["field"]
     if id_ not in corpus or field not in source.fields:
@@ -143,14 +143,14 @@ def _joined(row: dict[str, Any], corpus: dict[str, dict[str, Any]], source: Sour
     if any(left.end > right.start for left, right in pairwise(marks)):
         raise ValueError(f"marks of {id_}/{field} overlap")
     condition = review[source.condition] if source.condition else None
-    return MarkedReview(id_, field, text, review[source.drug] or "", condition or "", marks)
+    return MarkedDocument(id_, field, text, review[source.drug] or "", condition or "", marks)
 
 
-def _marks(rows: list[list[Any]], text: str) -> Iterator[ReviewMark]:
+def _marks(rows: list[list[Any]], text: str) -> Iterator[DocumentMark]:
     for start, end, label in rows:
         if label not in STATUS_OF:
             raise ValueError(f"label {label!r}: {', '.join(STATUS_OF)}")
         is_span = isinstance(start, int) and isinstance(end, int) and 0 <= start < end <= len(text)
         if not is_span or text[start:end] != text[start:end].strip():
             raise ValueError(f"{start}:{end} is no span of a text of {len(text)} characters")
-        yield ReviewMark(start, end, label)
+        yield DocumentMark(start, end, label)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from models.types import ADE, INDICATION, WITHDRAWAL, Stated
-from training.common.marked_reviews import MarkedReview, Source, read_marked
+from training.common.marked_reviews import MarkedDocument, Source, read_marked
 from training.teaching.markup import NONE, Mark, MarkedText
 
 #: Begins the id of a text in a training set.
@@ -32,5 +32,5 @@ def recipe_reviews(data: Path, source: Source) -> tuple[dict[str, MarkedText], d
     return {id_: MarkedText(r.text, _marks(r)) for id_, r in reviews.items()}, stated
 
 
-def _marks(review: MarkedReview) -> tuple[Mark, ...]:
+def _marks(review: MarkedDocument) -> tuple[Mark, ...]:
     return tuple(Mark(m.start, m.end, _MARKS[m.label][0], (), _MARKS[m.label][1]) for m in review.marks)

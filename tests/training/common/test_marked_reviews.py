@@ -18,7 +18,7 @@ from training.common.marked_reviews import (
     REVIEWS,
     STATUS_OF,
     VAERS,
-    ReviewMark,
+    DocumentMark,
     Source,
     digest,
     read_marked,
@@ -45,7 +45,7 @@ def read(tmp_path: Path) -> Callable[[list[dict[str, Any]]], Any]:
 
 def test_marks_are_joined_with_their_text(read: Any) -> None:
     (review,) = read([ROW | {"marks": MARKS}])
-    assert review.marks == (ReviewMark(8, 13, "relieved"), ReviewMark(21, 30, "event"))
+    assert review.marks == (DocumentMark(8, 13, "relieved"), DocumentMark(21, 30, "event"))
     assert (review.text, review.drug, review.condition, review.events) == (TEXT, "zyrtec", "", [(21, 30)])
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from models.types import ADE, INDICATION, WITHDRAWAL, Stated
-from training.common.marked_reviews import DRUGLIB, STATUS_OF, MarkedReview, ReviewMark, Source
+from training.common.marked_reviews import DRUGLIB, STATUS_OF, DocumentMark, MarkedDocument, Source
 from training.teaching import reviews
 from training.teaching.markup import FLAGS, NONE
 from training.teaching.reviews import recipe_reviews
@@ -16,16 +16,16 @@ from training.teaching.reviews import recipe_reviews
 def test_labels_of_readers_are_those_of_the_markup(monkeypatch: pytest.MonkeyPatch) -> None:
     text, marks = "", []
     for label in STATUS_OF:
-        marks.append(ReviewMark(len(text), len(text) + len(label), label))
+        marks.append(DocumentMark(len(text), len(text) + len(label), label))
         text += f"{label} "
     rows = [
-        MarkedReview("7", "comments", text, "zoloft", "low mood", tuple(marks)),
-        MarkedReview("7", "benefits", "  ", "zoloft", "low mood", ()),
-        MarkedReview("8", "benefits", "fine", "", "", ()),
+        MarkedDocument("7", "comments", text, "zoloft", "low mood", tuple(marks)),
+        MarkedDocument("7", "benefits", "  ", "zoloft", "low mood", ()),
+        MarkedDocument("8", "benefits", "fine", "", "", ()),
     ]
     asked: list[str] = []
 
-    def read(part: str, data: Path, source: Source) -> list[MarkedReview]:
+    def read(part: str, data: Path, source: Source) -> list[MarkedDocument]:
         asked.append(part)
         return rows
 
