@@ -40,13 +40,9 @@ def critical_value(limit: float, alpha: float = ALPHA, least: int = 1) -> float:
     return float(scipy.optimize.brentq(excess, LOWEST, HIGHEST, xtol=1e-10))
 
 
-def power(limit: float, relative_risk: float, alpha: float = ALPHA, least: int = 1) -> float:
-    """Probability of a signal before `limit` if reports come `relative_risk` times as often as expected."""
-    return signal_probability(critical_value(limit, alpha, least), limit, relative_risk, least)
-
-
 def signal_probability(value: float, limit: float, relative_risk: float = 1.0, least: int = 1) -> float:
-    """Probability that the test with this critical value signals before `limit`.
+    """Probability that the test with this critical value signals before `limit` where reports come
+    `relative_risk` times as often as expected: its power.
 
     The n-th report signals if it comes while at most mu_n are expected, where n reports and mu_n give the
     critical value. Between mu_(n-1) and mu_n the test goes on as long as there are fewer than n reports.

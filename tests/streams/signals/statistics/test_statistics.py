@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streams.signals.statistics.criteria import CRITERIA, benjamini_hochberg, discoveries, evaluate
-from streams.signals.statistics.maxsprt import critical_value, log_likelihood_ratio, power, signal_probability
+from streams.signals.statistics.maxsprt import critical_value, log_likelihood_ratio, signal_probability
 from streams.signals.statistics.mixture import Mixture
 from streams.signals.statistics.ratios import (
     Counts,
@@ -148,7 +148,7 @@ def test_published_critical_values(limit: float, value: float) -> None:
 
 
 def test_published_power_lower_values_for_later_signals_and_no_ratio_without_an_excess() -> None:
-    assert power(10, 2.0) == pytest.approx(0.6850634, abs=1e-7)
+    assert signal_probability(critical_value(10), 10, 2.0) == pytest.approx(0.6850634, abs=1e-7)
     values = [critical_value(10, least=least) for least in (1, 3, 6)]
     assert values == sorted(values, reverse=True)
     ratio = log_likelihood_ratio(np.array([0.0, 3.0, 5.0]), np.array([2.0, 3.0, 2.0]))
