@@ -80,8 +80,8 @@ class JudgeModel:
 
 
 def is_read(case: Case) -> bool:
-    """Whether a text is worth the larger encoder: what a tagger takes for denied or feared may have happened,
-    and of a text that a source offers as a medicine's it misses one event of six.
+    """Whether a text is worth the larger encoder. What a tagger takes for denied, feared or is unsure of
+    may have happened, and of a text that a source offers as a medicine's it misses one event of six.
     """
     has_effect = any(m.label in CODED_LABELS or m.status == OWN for m in case.mentions)
     return len(case.text) <= LONGEST and (bool(case.stated.drugs) or has_effect)

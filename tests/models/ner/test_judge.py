@@ -20,7 +20,7 @@ from models.ner.model import NerModel
 from models.ner.sentences import behind, stated_before
 from models.releases.manifest import Release, ReleaseError
 from models.releases.store import open_release
-from models.types import ADE, DRUG, INDICATION, LABELS, WITHDRAWAL, Case, Mention, Stated
+from models.types import ADE, DRUG, INDICATION, LABELS, SYMPTOM, WITHDRAWAL, Case, Mention, Stated
 from tests.tiny_releases import tiny_release
 
 RASH = Mention(4, 8, "rash", ADE, 0.9, status="own", status_score=0.8)
@@ -52,6 +52,8 @@ def release(tiny_mpnet: str, tmp_path_factory: pytest.TempPathFactory) -> Releas
         (Case(TEXT, (RASH,)), True),
         (Case(TEXT, (replace(RASH, label=WITHDRAWAL, status=None),)), True),
         (Case(TEXT, (NAME, replace(RASH, status="negated"))), True),
+        (Case(TEXT, (replace(RASH, label=SYMPTOM, status="own"),)), True),
+        (Case(TEXT, (replace(RASH, label=SYMPTOM, status=None),)), False),
         (Case(TEXT, (replace(RASH, label=INDICATION, status="relieved"),)), False),
         (Case(TEXT, (NAME,)), False),
         (Case(TEXT, ()), False),
