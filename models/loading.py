@@ -13,7 +13,6 @@ import orjson
 from pydantic import ValidationError
 
 from models.drift import Reference, read_reference
-from models.drugs.classes import bundled_classes
 from models.memory import give_back
 from models.releases.manifest import NO_BASE, PassingError, Release, ReleaseError
 from models.types import JUDGE
@@ -71,22 +70,21 @@ class Loaded:
         return same_answers(answers, expected, tolerance)
 
 
-def load(  # noqa: PLR0913  keyword-only, one for each choice
+def load(
     release: Release,
     *,
     device: str = "cpu",
     dtype: str = "auto",
     event_below: float | None = None,
-    drug_classes: bool = False,
     cache: Path | None = None,
 ) -> Loaded:
     """The model in the fastest number format in which it passes the canary check, or in `dtype`; in 32 bits
     where its configuration says so (`FLOAT32_ONLY`).
 
     `event_below`: the probability of an event below which a tagger gives no coded mention for a sentence,
-    None for that of the release; `drug_classes`: whether a relation model takes names of drug classes for
-    drugs; `cache`: the folder of a judge's base. Models of other tasks have none of them. The check of the
-    manifest runs without the first two; the answers of the model with them are kept for a later check.
+    None for that of the release; `cache`: the folder of a judge's base. Models of other tasks have none of
+    them. The check of the manifest runs without the first; the answers of the model with it are kept for a
+    later check.
 
     Raises ReleaseError when it passes in no such format, or when anything in the release is invalid, and
     PassingError when memory or file handles do not suffice.
@@ -103,7 +101,7 @@ def load(  # noqa: PLR0913  keyword-only, one for each choice
             raise kind(f"{release.task} {release.version}: {type(error).__name__}: {error}") from error
         if passed:
             give_back()  # what the loading needed beside the model
-            return _with_choices(loaded, event_below, drug_classes)
+            return _with_choice(loaded, event_below)
         log.warning("%s %s: the canary check fails in %s", release.task, release.version, name)
     raise ReleaseError(f"{release.task} {release.version}: the canary answers are not those in the manifest")
 
@@ -136,14 +134,11 @@ def _formats(release: Release, device: str, dtype: str) -> list[str]:
     return number_formats(device) if dtype == "auto" else [dtype]
 
 
-def _with_choices(loaded: Loaded, event_below: float | None, drug_classes: bool) -> Loaded:
+def _with_choice(loaded: Loaded, event_below: float | None) -> Loaded:
     model: Any = loaded.model
-    if loaded.task == "ner" and event_below is not None:
-        model = model.with_decoding(event_below=event_below)
-    elif loaded.task == "relation" and drug_classes:
-        model = model.with_classes(bundled_classes())
-    else:
+    if loaded.task != "ner" or event_below is None:
         return loaded
+    model = model.with_decoding(event_below=event_below)
     inputs, _, tolerance = loaded.canary
     return replace(loaded, model=model, canary=(inputs, as_json(model.predict(inputs)), tolerance))
 

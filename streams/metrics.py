@@ -13,14 +13,14 @@ from prometheus_client import (
     ProcessCollector,
 )
 
-from models.types import ADE, DRUG, LABELS
+from models.types import LABELS
 
 REGISTRY = CollectorRegistry()
 ProcessCollector(registry=REGISTRY)
 PlatformCollector(registry=REGISTRY)
 
-#: The labels of the mentions of the stages that find some.
-_MENTIONED = {"ner": LABELS, "relation": (DRUG, ADE)}
+#: The labels of the mentions of the stage that finds them.
+_MENTIONED = {"ner": LABELS}
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from models.reading_form.form import ReadingForm, reading_form
-from models.types import CaseField, Expansion, Mention, ShortQuestion, Span
+from models.acronym.naming import naming
+from models.reading_form.edits import Edit
+from models.reading_form.form import ReadingForm, edited, reading_form
+from models.types import ADE, CaseField, Expansion, Mention, ShortQuestion, Span
 from streams.records import MAX_FOLDED, ExpandedReport, Summary, TaggedReport
 
 
@@ -18,11 +20,18 @@ class Read:
     report: Any
     form: ReadingForm
     read: Any
+    folded: tuple[Span, ...] = ()
+    """where the form differs from the text, long forms in the place of acronyms aside"""
 
     @classmethod
-    def of(cls, report: Any) -> Read:
-        """Reads a record of any stage."""
+    def of(cls, report: Any, *, long_forms: bool = False) -> Read:
+        """Reads a record of any stage; with `long_forms` an acronym that names a drug or an effect as its
+        long form.
+        """
         form = reading_form(report.text)
+        own = folded(form)
+        if long_forms and isinstance(report, ExpandedReport):
+            form = edited(form, _long_forms(report.expansions, form))
         changes: dict[str, Any] = {}
         if not form.is_written:
             changes["text"] = form.text
@@ -36,7 +45,7 @@ class Read:
             changes["drug"] = drug
         if (indication := _form_of(report.indication)) != report.indication:
             changes["indication"] = indication
-        return cls(report, form, replace(report, **changes) if changes else report)
+        return cls(report, form, replace(report, **changes) if changes else report, own)
 
     def written(self, output: Any) -> Any:
         """What a stage made of the report in its form, with the text as it came and places in that."""
@@ -46,16 +55,40 @@ class Read:
         changes: dict[str, Any] = {"drug": report.drug, "indication": report.indication}
         if form.is_written:
             return replace(output, **changes)
-        changes |= {"text": report.text, "folded": folded(form)}
+        changes |= {"text": report.text, "folded": self.folded}
         if isinstance(output, ExpandedReport):
             changes["expansions"] = tuple(_written_expansion(e, form) for e in output.expansions)
             changes["undecided"] = tuple(_written_expansion(e, form) for e in output.undecided)
         if isinstance(output, TaggedReport):
-            changes["mentions"] = tuple(_written_mention(m, form) for m in output.mentions)
+            mentions = [_written_mention(m, form) for m in output.mentions]
+            changes["mentions"] = tuple(mentions if output.relations else _apart(mentions))
             changes["case_fields"] = tuple(_moved(f, form.in_written) for f in output.case_fields)
         if isinstance(output, Summary):
             changes["summary"] = _written_summary(output.summary, form)
         return replace(output, **changes)
+
+
+def _long_forms(expansions: Sequence[Expansion], form: ReadingForm) -> Iterator[Edit]:
+    """The long forms that are read in the place of acronyms."""
+    done = 0
+    for expansion in sorted(naming(expansions), key=lambda e: e.start):
+        span = form.in_form(expansion.start, expansion.end)
+        if span.start >= done and form.text[span.start : span.end] != expansion.long_form:
+            yield Edit(span.start, span.end, expansion.long_form)
+            done = span.end
+
+
+def _apart(mentions: Sequence[Mention]) -> list[Mention]:
+    """The mentions without those at the place of another one, which only those in the long form of one
+    acronym are: of these stays the first effect, else the first mention.
+    """
+    kept: list[Mention] = []
+    for mention in mentions:
+        if not kept or (mention.start, mention.end) != (kept[-1].start, kept[-1].end):
+            kept.append(mention)
+        elif mention.label == ADE != kept[-1].label:
+            kept[-1] = mention
+    return kept
 
 
 def folded(form: ReadingForm) -> tuple[Span, ...]:

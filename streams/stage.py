@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Stage(Generic[In, Out]):
-    """One step of the flow: reads `source` and `further`, applies a model, writes `sink`.
+    """One step of the flow: reads `source`, `further` and those of `apart`, applies a model, writes `sink`.
 
     `predict` is synchronous, does no I/O and returns one output for each input, in order.
     """
@@ -49,14 +49,18 @@ class Stage(Generic[In, Out]):
     """Loads what `predict` needs beside the model, so that no inference has to, whose time is limited."""
     further: tuple[Topic[In], ...] = ()
     """More source topics, with records of the same type."""
+    apart: tuple[tuple[Topic[In], Topic[Out]], ...] = ()
+    """More source topics, each with the sink of what is made of its records."""
     judged: Callable[[Any, Sequence[Out]], Sequence[Out]] | None = None
     """The outputs as a judge decides, where the loaded model has one."""
+    long_forms: bool = False
+    """Whether acronyms are read as the long forms that name a drug or an effect."""
 
     def outputs(self, loaded: Loaded, reports: Sequence[In]) -> Sequence[Out]:
         """What the model makes of the reports in their reading form, and its judge of that; over their texts
         as they were written. Raises RuntimeError where it is not one output for each.
         """
-        read = [Read.of(report) for report in reports]
+        read = [Read.of(report, long_forms=self.long_forms) for report in reports]
         outputs = self.predict(loaded.model, [r.read for r in read])
         if self.judged is not None and loaded.judge is not None:
             outputs = self.judged(loaded.judge.model, outputs)
@@ -67,16 +71,25 @@ class Stage(Generic[In, Out]):
     @property
     def sources(self) -> tuple[Topic[In], ...]:
         """Every source topic."""
-        return (self.source, *self.further)
+        return (self.source, *self.further, *(topic for topic, _ in self.apart))
+
+    @property
+    def sinks(self) -> tuple[Topic[Out], ...]:
+        """Every topic of outputs."""
+        return (self.sink, *(sink for _, sink in self.apart))
 
     @property
     def topics(self) -> tuple[Topic[Any], ...]:
         """Every topic that the stage needs."""
-        return (*self.sources, *(topic.dead_letters for topic in self.sources), self.sink)
+        return (*self.sources, *(topic.dead_letters for topic in self.sources), *self.sinks)
+
+    def sink_of(self, source: str) -> Topic[Out]:
+        """Where the outputs of records of a source topic go."""
+        return next((sink for topic, sink in self.apart if topic.name == source), self.sink)
 
     def source_of(self, record: Inbound) -> Topic[In]:
         """The topic that a record came from, one of `sources`."""
-        return next((topic for topic in self.further if topic.name == record.topic), self.source)
+        return next((topic for topic in self.sources if topic.name == record.topic), self.source)
 
 
 class StageBroken(RuntimeError):
@@ -253,7 +266,9 @@ class _Run:
             elif item.value is not None:
                 headers = trace_headers(item.record.headers)
                 key = item.output.id.encode()
-                deliveries.append(await ports.send(stage.sink.name, key, item.value, headers))
+                deliveries.append(
+                    await ports.send(stage.sink_of(item.record.topic).name, key, item.value, headers)
+                )
                 done.append(item)
             elif item.record.key is not None:
                 deliveries.append(await self._pass_tombstone(item.record))
@@ -277,7 +292,7 @@ class _Run:
     async def _pass_tombstone(self, record: Inbound) -> Awaitable[Any]:
         """Passes the deletion of a report (a key without a value) on to the sink, with its origin."""
         headers = [*tombstone_headers(self.stage.source_of(record), record), *trace_headers(record.headers)]
-        delivery = await self.ports.send(self.stage.sink.name, record.key, None, headers)
+        delivery = await self.ports.send(self.stage.sink_of(record.topic).name, record.key, None, headers)
         metrics.RECORDS.labels(self.stage.name, "tombstone").inc()
         return delivery
 

@@ -119,6 +119,7 @@ POSTS = Topic("posts", Report)
 SENTENCES = Topic("sentences", Report)
 QUESTIONS = Topic("questions", Report)
 EXPANDED = Topic("sentences.expanded", ExpandedReport)
+TAGGED = Topic("sentences.tagged", TaggedReport)
 MENTIONS = Topic("mentions", TaggedReport)
 EVENTS = Topic("events", CodedReport, retention_ms=30 * DAY)
 SUMMARIES = Topic("summaries", Summary, retention_ms=30 * DAY)
@@ -133,8 +134,8 @@ REVIEWS: Topic[Decision] = Topic(
 LEASES = Topic("leases", Lease, partitions=1, retention_ms=DAY, keyed=False, broker_time=True)
 
 INPUTS: tuple[Topic[Report], ...] = (POSTS, SENTENCES, QUESTIONS)
-CONSUMED: tuple[Topic[Any], ...] = (*INPUTS, EXPANDED, MENTIONS)
-SINKS: tuple[Topic[Any], ...] = (EXPANDED, MENTIONS, EVENTS, SUMMARIES)
+CONSUMED: tuple[Topic[Any], ...] = (*INPUTS, EXPANDED, TAGGED, MENTIONS)
+SINKS: tuple[Topic[Any], ...] = (EXPANDED, TAGGED, MENTIONS, EVENTS, SUMMARIES)
 TOPICS: tuple[Topic[Any], ...] = (
     *CONSUMED, EVENTS, SUMMARIES, RELEASES, CURSORS, SIGNALS, REVIEWS, LEASES,
     *(t.dead_letters for t in CONSUMED),

@@ -12,13 +12,13 @@ from models.types import (
     ADE,
     DRUG,
     Candidate,
+    Case,
     Coding,
     Expansion,
     Mention,
     Query,
     Relation,
     ShortQuestion,
-    TaggedText,
 )
 
 #: Texts with this word raise.
@@ -34,8 +34,7 @@ class Stub:
         self._answer = answer
         self._text = text
 
-    def predict(self, batch: Sequence[Any], expansions: Sequence[Any] = ()) -> list[Any]:
-        """`expansions`: of each text, which the stage relation passes on; they change no answer."""
+    def predict(self, batch: Sequence[Any]) -> list[Any]:
         if any(POISON in text for text in map(self._text, batch)):
             raise ValueError("a text that it cannot read")
         return [self._answer(one) for one in batch]
@@ -50,8 +49,9 @@ def _expansions(text: str) -> list[Expansion]:
     return [Expansion(0, 1, text[:1], "a long form", 0.9, "dictionary")]
 
 
-def _relations(text: str) -> TaggedText:
-    return TaggedText(_mentions(text), (Relation(1, 0, 0.7),))
+def _relations(case: Case) -> list[Relation]:
+    """Between the mentions of `_mentions`."""
+    return [Relation(1, 0, 0.7)] if case.mentions else []
 
 
 def _coding(_: Query) -> Coding:
@@ -62,15 +62,15 @@ def _question(text: str) -> ShortQuestion:
     return ShortQuestion(text, "extractive", 0.5, 0, len(text))
 
 
-def _text_of(query: Query) -> str:
-    return query.text
+def _text_of(one: Query | Case) -> str:
+    return one.text
 
 
 #: Stage to its stub and the inputs of its canary check.
 _STUBS: dict[str, tuple[Stub, Sequence[Any]]] = {
     "ner": (Stub(_mentions), ["canary"]),
     "acronym": (Stub(_expansions), ["canary"]),
-    "relation": (Stub(_relations), ["canary"]),
+    "relation": (Stub(_relations, _text_of), [Case("canary", _mentions("canary"))]),
     "normalization": (Stub(_coding, _text_of), [Query("canary", 0, 1, "c")]),
     "summarization": (Stub(_question), ["canary"]),
 }

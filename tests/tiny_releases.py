@@ -24,7 +24,6 @@ from models.encoder.weights import ADAPTER
 from models.ner.decoding import tags_of
 from models.ner.heads import Head
 from models.normalization.packed_vectors import PackedVectors
-from models.relation.pairs import LABELS as RELATION_LABELS
 from models.releases.manifest import NO_BASE, Release, Score
 from models.types import LABELS, Case, Mention, Stated
 from training.common.build import build_release
@@ -38,7 +37,7 @@ SCORE = Score(
     baseline_definition="none",
 )  # fmt: skip
 MAX_PIECES = 64
-PROJECTED, PAIRS, WORDS = 16, 8, 24
+PROJECTED, PAIRS = 16, 8
 
 
 def tiny_release(task: str, base: str, root: Path, kind: str = "tiny", drugs: str = DRUGS) -> Release:
@@ -61,8 +60,8 @@ def tiny_release(task: str, base: str, root: Path, kind: str = "tiny", drugs: st
             canary=canary,
             scores=lambda model: [SCORE],
             root=root,
-            # For normalization the tagger that ships would be loaded.
-            reference=None if task in {"normalization", "judge"} else TextsOf("test texts", TEXTS * 150),
+            # For the others the tagger that ships would be loaded.
+            reference=TextsOf("test texts", TEXTS * 150) if task in _READ_ALONE else None,
         )
 
 
@@ -93,12 +92,9 @@ def _acronym(folder: Path, base: str) -> dict[str, Any]:
 
 
 def _relation(folder: Path, base: str) -> dict[str, Any]:
-    words, pairs = torch.randn(WORDS, PROJECTED), torch.randn(PAIRS, 2 * PROJECTED)
     tensors = {
-        "projection": torch.randn(Encoder.load(base).dimension, PROJECTED),
-        "words": torch.nn.functional.normalize(words, dim=1),
-        "tags": torch.arange(WORDS) % len(tags_of(RELATION_LABELS)),
-        "pairs": torch.nn.functional.normalize(pairs, dim=1),
+        "pair_projection": torch.randn(Encoder.load(base).dimension, PROJECTED),
+        "pairs": torch.nn.functional.normalize(torch.randn(PAIRS, 2 * PROJECTED), dim=1),
         "related": torch.arange(PAIRS) % 2,
     }
     save_file(tensors, folder / "support.safetensors")
@@ -106,8 +102,7 @@ def _relation(folder: Path, base: str) -> dict[str, Any]:
     (folder / "pairs.tsv").write_text(
         "sentence\tdrug\teffect\trelated\n" + "\n".join(rows) + "\n", encoding="utf-8"
     )
-    (folder / "drugs.tsv").touch()
-    return {"k_words": 1, "k_pairs": 3}
+    return {"k_pairs": 3}
 
 
 def _normalization(folder: Path, base: str) -> dict[str, Any]:
@@ -130,11 +125,14 @@ def _judge(folder: Path, base: str) -> dict[str, Any]:
     return configuration
 
 
+_READ_ALONE = {"ner", "acronym", "summarization"}
+_RASH = Mention(17, 21, "rash", "ADE", 0.9)
+_RELATED = [Case(TEXTS[0], (Mention(0, 6, "Zoloft", "DRUG", 0.9), _RASH)), Case(TEXTS[1], ())]
 _QUERIES = [{"text": t, "start": 0, "end": 6, "surface": t[:6]} for t in TEXTS]
 _PARTS: dict[str, tuple[Callable[[Path, str], dict[str, Any]], Sequence[Any]]] = {
     "ner": (_ner, TEXTS),
     "acronym": (_acronym, TEXTS),
-    "relation": (_relation, TEXTS),
+    "relation": (_relation, _RELATED),
     "normalization": (_normalization, _QUERIES),
     "summarization": (_summarization, TEXTS),
     "judge": (_judge, [Case(t, (Mention(7, 11, t[7:11], "ADE", 0.9),), Stated(("zoloft",))) for t in TEXTS]),

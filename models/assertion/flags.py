@@ -6,7 +6,7 @@ medicine: such a text is about a patient, who may be the writer's mother or "he"
 asked about what a question or a warning stands beside ("took it and got a rash. Is it safe?"): there words
 decide that say that it happened. Where an answer stands beside an effect ("nausea: none"), the answer
 decides. The head was taught on posts, which seldom ask: in a question the rules say what else is only asked
-about.
+about. In clinical sentences the rules alone say what is denied or suspected; the head says what is an effect.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def asserted(
     which an effect is hypothetical where the rules find it so, too. `of_patient`: its source states a
     medicine, with which somebody else than the writer may be the patient.
     """
-    if mention.status is None:
+    if clinical or mention.status is None:
         return assertion(text, mention.start, mention.end, clinical=clinical)
     of_another = mention.status == OTHER
     if mention.status == OWN and not of_patient:

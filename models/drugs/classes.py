@@ -85,9 +85,7 @@ class DrugClasses:
         """`rows`: name, kind, class, members and guard; the last ones may lack. Raises ValueError for a class
         without a row of its members, and KeyError for an unknown guard.
         """
-        clinical = [name for name, kind, of, *_ in rows if kind == "class" or (kind == "drug" and name == of)]
-        self._names = NameLexicon.of(n for name in clinical for n in _both(name))
-        self._all = NameLexicon.of(n for name, *_ in rows for n in _both(name))
+        self._names = NameLexicon.of(n for name, *_ in rows for n in _both(name))
         self._groups: dict[str, Group] = {}
         self._meanings: dict[str, list[_Meaning]] = {}
         for name, kind, of, members, guard, *_ in ([*row, "", ""] for row in rows):
@@ -107,19 +105,13 @@ class DrugClasses:
         """Reads a table with the columns `name`, `kind` and `class`; else ValueError."""
         return cls(list(read_tsv(path, ("name", "kind", "class"))))
 
-    def spans(self, words: Sequence[str]) -> dict[int, int]:
-        """Of the names of clinicians for a class: the position of the last word of each to that of its first,
-        in text order; none is a part of another one.
-        """
-        return {after - 1: first for first, after, _ in self._names.runs(words)}
-
     def named(self, name: str) -> Group | None:
         """The class or regimen of this name, or that has it, in any case, as a name of no other meaning."""
         return self._groups.get(name) or self._meant(name, "", "", "")
 
     def find(self, text: str, start: int = 0, end: int | None = None) -> Iterator[tuple[Span, Group]]:
         """The names that the text, or a part of it, means as such, from left to right without overlap."""
-        for span, _ in self._all.find(text[start:end]):
+        for span, _ in self._names.find(text[start:end]):
             named = Span(start + span.start, start + span.end)
             if group := self.at(text, named):
                 yield named, group

@@ -38,19 +38,3 @@ def over(lower: Encoder, upper: Encoder, below: int) -> Encoder:
     for i, layer in enumerate(layers_of(lower.model)[:below]):
         layers[i] = layer
     return Encoder(upper.model, lower.tokenizer, lower.max_pieces)
-
-
-def shared(one: Encoder, other: Encoder) -> tuple[Encoder, Encoder, Encoder] | None:
-    """An encoder of the lowest layers that two packed encoders have in common, and for each an encoder of its
-    layers above them, which reads the states of the first; None where they have no layer in common.
-    """
-    models = one.model, other.model
-    if not all(isinstance(m, PackedBert) and m.embeddings is one.model.embeddings for m in models):
-        return None
-    are_same = [a is b for a, b in zip(*(m.layers for m in models), strict=True)]
-    number = [*are_same, False].index(False)
-    if number == 0:
-        return None
-    parts = models[0].layers[:number], *(m.layers[number:] for m in models)
-    lower, *above = (Encoder(one.model.with_layers(p), one.tokenizer, one.max_pieces) for p in parts)
-    return lower, above[0], above[1]

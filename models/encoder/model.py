@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from models.encoder.base_files import resolve_base
-from models.encoder.packed.bert import PackedBert, Read
+from models.encoder.packed.bert import PackedBert
 from models.encoder.packed.weights import load_packed
 from models.encoder.tokenizer import WordPieceTokenizer, load_wordpiece
 from models.encoder.weights import ADAPTER, WEIGHTS, check_base, load_model, load_tokenizer
@@ -130,31 +130,23 @@ class Encoder:
             for s, own in zip(split, spans, strict=True)
         ]
 
-    def encode_pieces(self, sequences: Sequence[Read]) -> list[Tensor]:
+    def encode_pieces(self, sequences: Sequence[Sequence[int]]) -> list[Tensor]:
         """Hidden states (pieces, dimension), 32-bit, of each sequence of at most `max_pieces` - 2 pieces."""
-        return [states[1:-1] for states in self.states(sequences)]
-
-    def states(self, sequences: Sequence[Read]) -> list[Tensor]:
-        """Likewise with the special tokens, (pieces + 2, dimension)."""
         out: list[Tensor] = [torch.empty(0)] * len(sequences)
         for batch, hidden in self.hidden(sequences):
             for row, i in enumerate(batch):
-                out[i] = hidden[row, : len(sequences[i]) + 2]  # no padding over states, which have all pieces
+                out[i] = hidden[row, 1 : len(sequences[i]) + 1]
         return out
 
-    def hidden(self, sequences: Sequence[Read]) -> Iterator[tuple[list[int], Tensor]]:
+    def hidden(self, sequences: Sequence[Sequence[int]]) -> Iterator[tuple[list[int], Tensor]]:
         """Positions of some sequences and their hidden states (sequences, pieces, dimension), 32-bit, with
-        those of the special tokens, until each sequence had its turn. There may be padding. A packed model
-        also takes the `states` of the layers below its layers.
+        those of the special tokens, until each sequence had its turn. There may be padding.
         """
         if isinstance(self.model, PackedBert):
-            yield from self.model.run(
-                [s if isinstance(s, Tensor) else [self._cls, *s, self._sep] for s in sequences]
-            )
+            yield from self.model.run(self.with_special(sequences))
             return
-        tokens = cast(Sequence[Sequence[int]], sequences)
-        for batch in self._batches([len(s) + 2 for s in tokens]):
-            yield batch, self.forward([tokens[i] for i in batch])
+        for batch in self._batches([len(s) + 2 for s in sequences]):
+            yield batch, self.forward([sequences[i] for i in batch])
 
     def with_special(self, sequences: Iterable[Sequence[int]]) -> list[list[int]]:
         """The sequences between the tokens that open and close one."""
@@ -177,10 +169,7 @@ class Encoder:
     def word_vectors(self, sentences: Sequence[Sequence[str]]) -> list[Tensor]:
         """(words, dimension) of each sentence: the mean of a word's pieces, or zeros where it has none."""
         split = self.split(sentences)
-        return self.vectors_of(split, [self.windows(s) for s in split])
-
-    def vectors_of(self, split: Sequence[WordPieces], windows: Sequence[Sequence[Read]]) -> list[Tensor]:
-        """`word_vectors` of sentences from their pieces and windows."""
+        windows = [self.windows(s) for s in split]
         hidden = iter(self.encode_pieces([w for own in windows for w in own]))
         return [
             self._pool_words(s, [next(hidden) for _ in own]) for s, own in zip(split, windows, strict=True)

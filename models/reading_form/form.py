@@ -94,6 +94,16 @@ def reading_form(text: str) -> ReadingForm:
     return ReadingForm(text, *draft)
 
 
+def edited(form: ReadingForm, edits: Iterable[Edit]) -> ReadingForm:
+    """The form with further edits of its text, which are in text order."""
+    if form.is_written:
+        draft = _Draft(form.text, range(len(form.text)), range(1, len(form.text) + 1))
+    else:
+        draft = _Draft(form.text, form.starts, form.ends)
+    changed = draft.edited(edits)
+    return form if changed is draft else ReadingForm(form.written, *changed)
+
+
 class _Draft(NamedTuple):
     text: str
     starts: Sequence[int]

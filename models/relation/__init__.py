@@ -1,1 +1,1 @@
-"""Drugs, effects and which drug caused which effect, by nearest neighbours in learned spaces."""
+"""Which drug caused which effect, by nearest neighbours in a learned space."""

@@ -27,8 +27,6 @@ class SentenceMention(NamedTuple):
     """among the mentions of its text"""
     last_word: int
     """position of its last word in the sentence"""
-    read: str
-    """its name, with long forms in the place of acronyms"""
 
     def word(self) -> int:
         """`last_word`, to sort by."""
@@ -68,7 +66,7 @@ def pairs_of(
         text, named = texts[report], [m.mention for m in drugs]
         events = [m.mention for m in effects]
         drug_of, of_others, are_stated = listed(text, named, events)
-        uses = each_for_its_own(text, named, events, [m.read for m in effects])
+        uses = each_for_its_own(text, named, events)
         treating = set(uses.values())
         by_place = sorted(effects, key=SentenceMention.word) if most < len(effects) else effects
         for drug in drugs:
@@ -85,8 +83,7 @@ def pairs_of(
 
 def _innocent(text: str, drug: SentenceMention, effect: SentenceMention, drugs: Sequence[Mention]) -> bool:
     mentions = drug.mention, effect.mention
-    is_use = taken_for(text, *mentions, effect.read, drugs)
-    return is_use or was_before(text, *mentions)
+    return taken_for(text, *mentions, drugs) or was_before(text, *mentions)
 
 
 def _nearest(

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from operator import attrgetter
 
+from models.drugs import bundled_lexicon
 from models.drugs.uses import bundled_uses
 from models.rules.notation import patterns
 from models.terminology import term_at_end
@@ -29,15 +30,14 @@ _FAR = 500
 _NEAR = 30
 
 
-def taken_for(text: str, drug: Mention, effect: Mention, read: str, drugs: Sequence[Mention] = ()) -> bool:
-    """Whether `drug` treats `effect`, named `read`, and the `text` does not say that it caused it. False for
-    a drug without a generic name. `drugs`: those of the sentence, in order; one between both is the cause
-    where the other is given behind it ("itching after morphine, Benadryl given").
+def taken_for(text: str, drug: Mention, effect: Mention, drugs: Sequence[Mention] = ()) -> bool:
+    """Whether `drug` treats `effect`, and the `text` does not say that it caused it. False for a drug without
+    a generic name. `drugs`: those of the sentence, in order; one between both is the cause where the other is
+    given behind it ("itching after morphine, Benadryl given").
     """
-    if drug.generic is None:
-        return False
-    term = term_at_end(read)
-    if term is None or not bundled_uses().treats(drug.generic, term.pt):
+    term = term_at_end(effect.text)
+    generic = _generic(drug) if term else None
+    if term is None or generic is None or not bundled_uses().treats(generic, term.pt):
         return False
     between = _SAYS["of_another"].sub("", _between(text, drug, effect))
     if _is_remedy(text, drug, effect, drugs):
@@ -51,22 +51,21 @@ def taken_for(text: str, drug: Mention, effect: Mention, read: str, drugs: Seque
     else:
         caused = _says(between, "from") or (_says(before, "more") and _says(between, "more_with"))
         caused = caused or (_says(between, "with") and _is_suffered(text, drug, before))
-    return not (caused or _says_at(read, 0, "new_inside") or _says(before, "new"))
+    return not (caused or _says_at(effect.text, 0, "new_inside") or _says(before, "new"))
 
 
 def each_for_its_own(
-    text: str, drugs: Sequence[Mention], effects: Sequence[Mention], read: Sequence[str]
+    text: str, drugs: Sequence[Mention], effects: Sequence[Mention]
 ) -> dict[Mention, Mention]:
     """The drug that each effect is treated by, where the words between both say no more than that: "seizures
-    on Keppra, GERD (omeprazole), metformin for diabetes". `read`: the names of the effects.
+    on Keppra, GERD (omeprazole), metformin for diabetes".
     """
-    names = dict(zip(effects, read, strict=True))
     own: dict[Mention, Mention] = {}
     for one, other in pairwise(sorted([*drugs, *effects], key=attrgetter("start"))):
         drug, effect = (one, other) if one.label == DRUG else (other, one)
         links = _SAYS["for_effect"] if drug is one else _SAYS["on_drug"]
-        is_linked = drug.label == DRUG and effect in names and links.fullmatch(text, one.end, other.start)
-        if is_linked and taken_for(text, drug, effect, names[effect]):
+        is_linked = drug.label == DRUG != effect.label and links.fullmatch(text, one.end, other.start)
+        if is_linked and taken_for(text, drug, effect):
             own[effect] = drug
     return own
 
@@ -82,8 +81,13 @@ def _is_remedy(text: str, drug: Mention, effect: Mention, drugs: Sequence[Mentio
     if not place or not _says_at(text, drug.end, "remedy"):
         return False
     other = drugs[place - 1]
-    is_cause = effect.end <= other.start and other.generic != drug.generic
+    is_cause = effect.end <= other.start and _generic(other) != _generic(drug)
     return is_cause and _SAYS["after_cause"].fullmatch(text, other.end, drug.start) is not None
+
+
+def _generic(drug: Mention) -> str | None:
+    """The name of the mention, by the bundled lexicon where it has none."""
+    return drug.generic or bundled_lexicon().generic(drug.text)
 
 
 def _is_suffered(text: str, drug: Mention, before: str) -> bool:

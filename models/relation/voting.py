@@ -1,4 +1,4 @@
-"""How many neighbours vote on a word and on a pair, and what else counts."""
+"""How many neighbours vote on a pair, and what else counts."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from models.releases.manifest import Release
 
 @dataclass(frozen=True, slots=True)
 class Voting:
-    """How many neighbours vote on a word and on a pair, and what else counts."""
+    """How many neighbours vote on a pair, and what else counts."""
 
-    k_words: int
     k_pairs: int
     threshold: float = 0.5
     """a pair is related where its share of the votes is higher"""
@@ -23,4 +22,4 @@ def voting_of(release: Release) -> Voting:
     """The votes of a release; without `threshold` and `least_cosine` their defaults."""
     configuration = release.manifest.configuration
     further = {name: configuration[name] for name in ("threshold", "least_cosine") if name in configuration}
-    return Voting(configuration["k_words"], configuration["k_pairs"], **further)
+    return Voting(configuration["k_pairs"], **further)

@@ -19,9 +19,6 @@ from streams import metrics
 from streams.records import CodedEvent, CodedReport, TaggedReport, extend
 from streams.topics import QUESTIONS
 
-#: The stage of clinical sentences; posts and questions come from another one.
-_RELATION = "relation"
-
 
 def predict(model: Any, reports: Sequence[TaggedReport]) -> list[CodedReport]:
     """One coded report for each report, in order.
@@ -44,7 +41,7 @@ def _meanings(report: TaggedReport, effect: int) -> Sequence[Expansion]:
     of a post or a question, what its short forms usually mean.
     """
     start, end = report.mentions[effect].start, report.mentions[effect].end
-    if _RELATION in report.releases or any(start <= e.start < end for e in report.expansions):
+    if report.is_clinical or any(start <= e.start < end for e in report.expansions):
         return report.expansions
     return usual_expansions(report.text, start, end)
 
@@ -56,7 +53,7 @@ def _in_parts(report: TaggedReport) -> TaggedReport:
     verbatim = is_told and bool(report.stated_drugs) and is_verbatim(text)
     if verbatim:
         tagged = TaggedText(tuple(with_verbatims(text, report.mentions)))
-    clinical = _RELATION in report.releases
+    clinical = report.is_clinical
     found, expansions = with_parts(text, tagged, report.expansions, clinical=clinical, verbatim=verbatim)
     if found.mentions == report.mentions:
         return report
@@ -75,7 +72,7 @@ def _effects(report: TaggedReport) -> list[int]:
 
 def _coded(report: TaggedReport, effects: Sequence[int], codings: Iterator[Coding]) -> CodedReport:
     text = report.text
-    clinical, asked = _RELATION in report.releases, report.source == QUESTIONS.name
+    clinical, asked = report.is_clinical, report.source == QUESTIONS.name
     tagged = TaggedText(report.mentions, report.relations)
     stated = report.stated_drugs
     suspects = Suspects(text, tagged, expansions=report.expansions, stated=stated, clinical=clinical)

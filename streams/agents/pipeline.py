@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
+from dataclasses import replace
 from typing import Any
 
 from models import language
-from models.case_fields.fields import case_fields
+from models.types import Case
 from streams import metrics
 from streams.agents import ner, normalization, second_reading
 from streams.records import CodedReport, ExpandedReport, Report, Summary, TaggedReport, extend
@@ -20,6 +20,7 @@ from streams.topics import (
     QUESTIONS,
     SENTENCES,
     SUMMARIES,
+    TAGGED,
     Topic,
     TopicsError,
 )
@@ -40,22 +41,12 @@ def expand(model: Any, reports: Sequence[Report]) -> list[ExpandedReport]:
     ]
 
 
-def relate(model: Any, reports: Sequence[ExpandedReport]) -> list[TaggedReport]:
-    """Each sentence with its drugs, its effects and the relations between them, in order; `head` and `tail`
-    of a relation are positions in the mentions. Acronyms are read as their long forms.
+def relate(model: Any, reports: Sequence[TaggedReport]) -> list[TaggedReport]:
+    """Each sentence with the relations between its drugs and its effects, in order; `head` and `tail` of a
+    relation are positions in the mentions.
     """
-    tagged = model.predict([r.text for r in reports], [r.expansions for r in reports])
-    return [
-        extend(
-            TaggedReport,
-            r,
-            mentions=t.mentions,
-            relations=t.relations,
-            read=True,
-            case_fields=case_fields(r.text, t.mentions, clinical=True),
-        )
-        for r, t in zip(reports, tagged, strict=True)
-    ]
+    related = model.predict([Case(r.text, r.mentions) for r in reports])
+    return [replace(r, relations=tuple(found)) for r, found in zip(reports, related, strict=True)]
 
 
 def summarize(model: Any, reports: Sequence[Report]) -> list[Summary]:
@@ -64,10 +55,10 @@ def summarize(model: Any, reports: Sequence[Report]) -> list[Summary]:
     return [extend(Summary, r, summary=q) for r, q in zip(reports, questions, strict=True)]
 
 
-def _count_mentions(stage: str, outputs: Sequence[TaggedReport]) -> None:
+def _count_mentions(outputs: Sequence[TaggedReport]) -> None:
     """Adds the mentions of a batch to the counter, by label."""
     for mention in (m for output in outputs for m in output.mentions):
-        metrics.MENTIONS.labels(stage, mention.label).inc()
+        metrics.MENTIONS.labels("ner", mention.label).inc()
 
 
 def _count_events(outputs: Sequence[CodedReport]) -> None:
@@ -85,13 +76,15 @@ STAGES: tuple[Stage[Any, Any], ...] = (
         POSTS,
         MENTIONS,
         ner.predict,
-        partial(_count_mentions, "ner"),
+        _count_mentions,
         language.load,
         (QUESTIONS,),
+        ((EXPANDED, TAGGED),),
         second_reading.judged,
+        long_forms=True,
     ),
     Stage("acronym", SENTENCES, EXPANDED, expand),
-    Stage("relation", EXPANDED, MENTIONS, relate, partial(_count_mentions, "relation")),
+    Stage("relation", TAGGED, MENTIONS, relate, long_forms=True),
     Stage("normalization", MENTIONS, EVENTS, normalization.predict, _count_events),
     Stage("summarization", QUESTIONS, SUMMARIES, summarize),
 )
@@ -136,5 +129,5 @@ def _ways(topic: str) -> Iterator[tuple[Stage[Any, Any], ...]]:
     """Each way of records of a topic through the stages to their end."""
     for stage in STAGES:
         if any(source.name == topic for source in stage.sources):
-            for way in tuple(_ways(stage.sink.name)) or ((),):
+            for way in tuple(_ways(stage.sink_of(topic).name)) or ((),):
                 yield (stage, *way)

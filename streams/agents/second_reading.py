@@ -29,4 +29,5 @@ def judged(model: Judge, reports: Sequence[TaggedReport]) -> list[TaggedReport]:
 
 def _reread(report: TaggedReport, mentions: Sequence[Mention]) -> TaggedReport:
     """The report with its mentions as they were decided, on which what it states of a case depends."""
-    return replace(report, mentions=tuple(mentions), case_fields=case_fields(report.text, mentions))
+    stated = case_fields(report.text, mentions, clinical=report.is_clinical)
+    return replace(report, mentions=tuple(mentions), case_fields=stated)

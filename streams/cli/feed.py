@@ -26,7 +26,7 @@ GROWTH = 40
 MAX_IN_FLIGHT = PARTITION_BYTES * PARTITIONS // 2
 #: Seconds without any output after which a sender gives up waiting.
 STALL_SECONDS = 120.0
-SINKS: dict[str, Topic[Any]] = {s.sink.name: s.sink for s in STAGES}
+SINKS: dict[str, Topic[Any]] = {sink.name: sink for s in STAGES for sink in s.sinks}
 #: All topics of final records.
 FINAL = frozenset(topic.name for finals in FINAL_TOPICS.values() for topic in finals)
 #: Topic of dead letters to the topic they were read from.

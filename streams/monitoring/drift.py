@@ -163,12 +163,15 @@ def is_chosen(id_: str, share: float) -> bool:
 
 
 def found_scores(stage: str, output: Any) -> list[float]:
-    """The score of each mention, event, expansion or short question that a stage has found in a text; as in
-    a reference, expansions that are undecided count too, and classes of drugs that a table added do not.
+    """The score of each mention, relation, event, expansion or short question that a stage has found in a
+    text; as in a reference, expansions that are undecided count too, and classes of drugs that a table added
+    do not.
     """
     match stage:
-        case "ner" | "relation":
+        case "ner":
             found: Sequence[Any] = [m for m in output.mentions if m.kind is None or m.score < 1]
+        case "relation":
+            found = output.relations
         case "acronym":
             found = *output.expansions, *output.undecided
         case "normalization":

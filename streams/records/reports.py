@@ -183,6 +183,11 @@ class Report:
     """
 
     @property
+    def is_clinical(self) -> bool:
+        """Whether the text is a sentence of a clinical record: these alone pass the stage `acronym`."""
+        return "acronym" in self.releases
+
+    @property
     def stated_drugs(self) -> tuple[str, ...]:
         """The drugs that the source states, in its words."""
         names = (self.drug or "",) if self.drug is None or isinstance(self.drug, str) else self.drug
@@ -205,7 +210,7 @@ class ExpandedReport(Report):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaggedReport(ExpandedReport):
-    """A report and its mentions; relations only from the stage `relation`, not from `ner`."""
+    """A report and its mentions; of clinical sentences the stage `relation` adds the relations."""
 
     mentions: Annotated[tuple[Mention, ...], FailFast()] = ()
     relations: Annotated[tuple[Relation, ...], FailFast()] = ()

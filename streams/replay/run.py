@@ -152,7 +152,7 @@ def _split(
     """The next stage's source records, and dead letters: a stage sends one or the other, in order."""
     outputs, dead = [], []
     for record, (topic, key, value, headers) in zip(records, sent, strict=True):
-        if topic == stage.sink.name:
+        if topic == stage.sink_of(record.topic).name:
             outputs.append(Inbound(topic, record.partition, record.offset, key, value, record.timestamp))
             continue
         texts = {name: (text or b"").decode(errors="replace") for name, text in headers}

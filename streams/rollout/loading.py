@@ -224,7 +224,6 @@ def _load(release: Release, settings: Settings) -> Loaded:
         device=settings.device,
         dtype=settings.dtype,
         event_below=settings.post_threshold,
-        drug_classes=settings.drug_classes,
         cache=settings.cache,
     )
 

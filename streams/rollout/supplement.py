@@ -22,7 +22,8 @@ from models.releases.signature import read_private_key
 from models.releases.store import build, describe, sign
 from models.supplement import Decision, Floats
 from streams.agents.pipeline import expand
-from streams.records import Announcement, ExpandedReport, Report
+from streams.reading_form import Read
+from streams.records import Announcement, ExpandedReport, Report, TaggedReport, extend
 from streams.reviews.agreement import Readings
 from streams.reviews.decided import DecidedCode, DecidedPair, decided_codes, decided_pairs
 from streams.reviews.log import Place, ReviewLog
@@ -57,8 +58,12 @@ class Kind:
 def _pair_vectors(
     model: Any, pairs: Sequence[DecidedPair], reports: Sequence[ExpandedReport]
 ) -> Iterator[tuple[Hashable, Floats | None]]:
-    ends = [(pair.drug, pair.effect) for pair in pairs]
-    vectors = model.pair_vectors([r.text for r in reports], ends, [r.expansions for r in reports])
+    tagged = [
+        extend(TaggedReport, report, mentions=(pair.drug, pair.effect))
+        for pair, report in zip(pairs, reports, strict=True)
+    ]
+    read = [Read.of(report, long_forms=True).read for report in tagged]
+    vectors = model.pair_vectors([r.text for r in read], [r.mentions for r in read])
     return zip(map(_key, pairs), vectors, strict=True)
 
 

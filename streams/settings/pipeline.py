@@ -128,11 +128,6 @@ class PipelineSettings(SettingsWithSecrets):
     for it; by default that of the release, whose manifest states what each would do. Set it alike on all
     workers of the stage: a record does not state it."""
 
-    drug_classes: bool = False
-    """Whether the relation stage takes the name of a drug class in a clinical sentence ("antibiotics", "oral
-    contraceptives") for a drug. Its training corpus marks named drugs only, so without it such a sentence has
-    no event. Set it alike on all workers of the stage: a record does not state it."""
-
     judge: Literal["auto", "off", "on"] = "auto"
     """Whether the stage `ner` lets a judge read again the texts in which its tagger finds an effect, or of
     which a drug is stated: `auto` where there is a release of one and its base is installed; with `on` the

@@ -46,7 +46,7 @@ def test_what_comes_of_the_samples_does_not_depend_on_the_batch(posts: Annotator
 @pytest.mark.slow
 def test_sentences_and_questions_have_their_own_stages() -> None:
     (sentence,) = load("sentences", settings=Settings()).predict(["Clozapine induced agranulocytosis (AG)."])
-    assert set(sentence.releases) == {"acronym", "relation", "normalization"}
+    assert set(sentence.releases) == {"acronym", "ner", "relation", "normalization"}
     assert [e.long_form for e in sentence.expansions] == ["agranulocytosis"]
     (question,) = load("questions", settings=Settings()).predict(
         ["My mother takes warfarin since May. Can she eat spinach with warfarin?"]

@@ -11,6 +11,7 @@ import pytest
 from models.types import (
     ADE,
     DRUG,
+    Case,
     Coding,
     Expansion,
     LongForm,
@@ -19,7 +20,6 @@ from models.types import (
     Relation,
     ShortQuestion,
     Span,
-    TaggedText,
 )
 from streams.agents.pipeline import stage_named
 from streams.codec import decode, encode
@@ -49,9 +49,13 @@ class Model:
 
 
 class Tagger(Model):
+    def __init__(self, drug: str = "Prozac") -> None:
+        super().__init__()
+        self.drug = drug
+
     def predict(self, batch: Sequence[str], _stated: object = ()) -> list[list[Mention]]:
         self.given += batch
-        return [[named(t, "Prozac", DRUG), named(t, "nausea", ADE)] for t in batch]
+        return [[named(t, self.drug, DRUG), named(t, "nausea", ADE)] for t in batch]
 
 
 class Expander(Model):
@@ -63,12 +67,9 @@ class Expander(Model):
 
 
 class Relater(Model):
-    def predict(self, batch: Sequence[str], expansions: Sequence[Sequence[Expansion]]) -> list[TaggedText]:
+    def predict(self, batch: Sequence[Case]) -> list[list[Relation]]:
         self.given += batch
-        for text, (own,) in zip(batch, expansions, strict=True):
-            assert text[own.start : own.end] == own.short_form == "MTX"
-        mentions = [(named(t, "MTX", DRUG), named(t, "nausea", ADE)) for t in batch]
-        return [TaggedText(own, (Relation(0, 1, 1.0),)) for own in mentions]
+        return [[Relation(0, 1, 1.0)] for _ in batch]
 
 
 class Coder(Model):
@@ -122,8 +123,13 @@ def test_the_stages_of_a_post_read_its_form_and_quote_its_text() -> None:
 def test_the_stages_of_a_sentence_read_its_form_and_quote_its_text() -> None:
     expanded = output("acronym", Expander(), REPORT)
     assert isinstance(expanded, ExpandedReport)
-    related = output("relation", Relater(), expanded)
-    for record in (expanded, related):
+    tagger, relater = Tagger("methotrexate"), Relater()
+    tagged = output("ner", tagger, replace(expanded, releases={"acronym": "0" * 12}))
+    related = output("relation", relater, tagged)
+    assert tagger.given == [READ.replace("MTX", "methotrexate")] == [case.text for case in relater.given]
+    assert [[m.text for m in case.mentions] for case in relater.given] == [["methotrexate", "nausea"]]
+    assert related.folded == tagged.folded == expanded.folded
+    for record in (expanded, tagged, related):
         (own,), (open_,) = record.expansions, record.undecided
         assert WRITTEN[own.start : own.end] == WRITTEN[open_.start : open_.end] == own.short_form == "MTX"
     assert quoted(related) == ["MTX", "na\u2060us\u0435a"]
@@ -148,7 +154,8 @@ def test_what_a_text_states_of_a_case_is_read_in_its_form_and_stands_where_it_wa
     ]  # fmt: skip
     assert output("normalization", Coder(), tagged).case_fields == tagged.case_fields
     sentence = output("acronym", Expander(), Report(id="r", text="A 9-year-old boy, MTX, nausea"))
-    related = output("relation", Relater(), sentence)
+    clinical = replace(sentence, releases={"acronym": "0" * 12})
+    related = output("relation", Relater(), output("ner", Tagger("methotrexate"), clinical))
     assert [(f.field, f.value) for f in related.case_fields] == [("age", "9"), ("sex", "male")]
 
 
@@ -179,3 +186,44 @@ def test_outputs_that_are_not_one_for_each_report_are_an_error() -> None:
     stage = replace(stage_named("ner"), predict=lambda _, reports: [*reports, *reports])
     with pytest.raises(RuntimeError, match="2 outputs for 1 reports"):
         stage.outputs(loaded(Tagger()), [REPORT])
+
+
+def test_of_mentions_in_one_acronym_the_first_effect_stays() -> None:
+    text = "Fever and HIT/X on it"
+    expansion = Expansion(10, 13, "HIT", "heparin-induced thrombocytopenia", 1.0, "dictionary")
+    report = ExpandedReport(id="r", text=text, expansions=(expansion,), releases={"acronym": "0" * 12})
+
+    class Several(Model):
+        def predict(self, batch: Sequence[str], _stated: object = ()) -> list[list[Mention]]:
+            long = [named(batch[0], name, label) for name, label in (("heparin", DRUG), ("induced", ADE))]
+            return [[named(batch[0], "Fever", ADE), *long, named(batch[0], "thrombocytopenia", ADE)]]
+
+    tagged = output("ner", Several(), report)
+    assert [(m.text, m.label) for m in tagged.mentions] == [("Fever", ADE), ("HIT", ADE)]
+    assert [(m.start, m.end) for m in tagged.mentions] == [(0, 5), (10, 13)]
+    assert tagged.expansions == report.expansions and tagged.folded == ()
+
+
+@pytest.mark.parametrize(
+    ("long_form", "is_read"),
+    [
+        ("gastrointestinal bleeding", True),
+        ("Stevens-Johnson syndrome", True),
+        ("nausea and vomiting", True),
+        ("methotrexate", True),
+        ("patient", False),
+        ("international normalized ratio", False),
+        ("stroke volume", False),
+        ("liver transplantation", False),
+    ],
+)
+def test_long_forms_that_name_events_and_drugs_are_read(long_form: str, is_read: bool) -> None:
+    expansions = (
+        Expansion(0, 2, "XX", long_form, 1.0, "dictionary"),
+        Expansion(3, 5, "YY", "rash", 1.0, "dictionary"),
+        Expansion(4, 5, "Y", "hives", 1.0, "dictionary"),
+    )
+    report = ExpandedReport(id="r", text="XX YY", expansions=expansions)
+    read = Read.of(report, long_forms=True).read
+    assert read.text == f"{long_form if is_read else 'XX'} rash", "of two at one place the first is read"
+    assert Read.of(report).read is report

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from models.terminology import Term
-from models.types import ADE, DRUG, Candidate, Coding, Mention, Relation, Span, TaggedText
+from models.types import ADE, DRUG, Candidate, Case, Coding, Mention, Relation, Span
 
 TERMS = [Term("Insomnia", "Insomnia", "P"), Term("Rash", "Rash", "S"), Term("Throwing up", "Vomiting", "G")]
 
@@ -35,26 +35,18 @@ def tagger(**labels: str) -> Fake:
     return Fake(lambda text: list(mentions(text, **labels)))
 
 
-def related(text: str) -> TaggedText:
-    """Finds the drug and a rash, and relates the two; a second effect is left unrelated."""
-    found = mentions(text, Zoloft=DRUG, Aspirin=DRUG, rash=ADE, day=ADE)
-    drug = [i for i, m in enumerate(found) if m.label == DRUG]
-    effect = [i for i, m in enumerate(found) if m.label == ADE]
-    return TaggedText(found, tuple(Relation(d, e, 1.0) for d in drug for e in effect[:1]))
+class Relator:
+    """Each drug belongs to the first effect."""
 
-
-class Relator(Fake):
-    """Answers by a function of one text; of given mentions each drug belongs to the first effect."""
-
-    def relate(self, texts: Sequence[str], given: Sequence[Sequence[Mention]]) -> list[list[Relation]]:
+    def predict(self, batch: Sequence[Case]) -> list[list[Relation]]:
         return [
             [
                 Relation(d, e, 1.0)
-                for d, one in enumerate(own)
+                for d, one in enumerate(case.mentions)
                 if one.label == DRUG
-                for e in [i for i, other in enumerate(own) if other.label == ADE][:1]
+                for e in [i for i, other in enumerate(case.mentions) if other.label == ADE][:1]
             ]
-            for own in given
+            for case in batch
         ]
 
 

@@ -18,7 +18,7 @@ from models.encoder.base_files import base_digest
 from models.encoder.model import Encoder
 from models.loading import as_json, load, model_class, same_answers
 from models.releases.store import open_release
-from models.types import Query
+from models.types import ADE, DRUG, Case, Mention, Query
 from tests.models.tiny_families import FAMILIES
 from tests.training.acronym.corpus import write_corpus as write_acronyms
 from tests.training.idiom.conftest import semeval
@@ -142,7 +142,11 @@ def test_a_family_is_trained_measured_on_the_runs_device_loaded_and_answers_alik
     own = places[: 2 if task == "relation" else 1]
     assert own == ["cpu:0" if DEVICE == "cpu" else DEVICE] * len(own) != []
     (path,) = (tmp_path / task).iterdir()
-    inputs = [Query(t, 0, 6, t[:6]) for t in TEXTS] if task == "normalization" else TEXTS
+    inputs: list[Any] = list(TEXTS)
+    if task == "normalization":
+        inputs = [Query(t, 0, 6, t[:6]) for t in TEXTS]
+    elif task == "relation":
+        inputs = [Case(t, (Mention(0, 1, t[0], DRUG, 1.0), Mention(2, 6, t[2:6], ADE, 1.0))) for t in TEXTS]
     release = open_release(path)
     assert release.manifest.base_sha256 == base_digest(bases[family])
     # Loading compares its answers with those that the release was built with.

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 from models.drift import REFERENCE, Reference, make_reference, text_features
 from models.loading import model_class
 from models.releases.manifest import Release
-from models.releases.store import build, bundled, describe, open_release
-from models.types import CODED_LABELS, Query
+from models.releases.store import build, describe, open_release
+from models.types import CODED_LABELS, Case, Query
+from training.common.bundled_tagger import tagged
 
 #: Texts of a reference: with these, ten bins have 50 each.
 MOST = 500
@@ -32,7 +33,7 @@ class TextsOf(NamedTuple):
 
 
 def reference_of(task: str, model: Any, made_from: str, texts: Sequence[str]) -> Reference:
-    """The reference of a model for these texts; a coder codes what the bundled tagger finds."""
+    """The reference of a model for these texts; others than a tagger get what the bundled tagger finds."""
     return make_reference(made_from, text_features(model.encoder, texts), scores(task, model, texts))
 
 
@@ -53,9 +54,10 @@ def scores(task: str, model: Any, texts: Sequence[str]) -> list[list[float]]:
     """Of each text the score of each thing that the model finds in it."""
     if task == "normalization":
         return _scores_of_codes(model, texts)
-    answers = model.predict(texts)
+    inputs: Sequence[Any] = texts
     if task == "relation":
-        answers = [tagged.mentions for tagged in answers]
+        inputs = [Case(text, tuple(found)) for text, found in zip(texts, tagged(texts), strict=True)]
+    answers = model.predict(inputs)
     if task == "summarization":
         answers = [[question] for question in answers]
     return [[item.score for item in answer] for answer in answers]
@@ -63,8 +65,7 @@ def scores(task: str, model: Any, texts: Sequence[str]) -> list[list[float]]:
 
 def _scores_of_codes(model: Any, texts: Sequence[str]) -> list[list[float]]:
     """Of each text the cosine of the best candidate for each effect that the bundled tagger finds."""
-    tagger = model_class("ner").load(open_release(bundled("ner")))
-    mentions = [[m for m in found if m.label in CODED_LABELS] for found in tagger.predict(texts)]
+    mentions = [[m for m in found if m.label in CODED_LABELS] for found in tagged(texts)]
     queries = [
         Query(text, m.start, m.end, m.text)
         for text, found in zip(texts, mentions, strict=True)

@@ -1,5 +1,5 @@
 """Evaluation of the fields of a case in sentences of case reports (PHEE, Sun et al. 2022), beside a pattern
-for each field. The mentions are those of a relation release, which most of the sentences have trained.
+for each field. The mentions are those of a tagger, which most of the sentences have trained.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def measure(model: Any, cases: Cases) -> Result:
     """Evaluates the fields beside the mentions of `model.predict`."""
     texts = [s.text for s in cases.records]
     started = time.perf_counter()
-    found = [list(_found(t, m.mentions)) for t, m in zip(texts, model.predict(texts), strict=True)]
+    found = [list(_found(t, m)) for t, m in zip(texts, model.predict(texts), strict=True)]
     seconds = time.perf_counter() - started
     named = [list(by_patterns(t)) for t in texts]
     return Result(

@@ -15,9 +15,9 @@ import numpy as np
 
 from models.scores import Counts, Measure, divide_or_zero, f1_of, ratio
 from models.types import CODED_LABELS, Case, Mention, Stated
+from training.common.bundled_tagger import bundled_tagger
 from training.common.corpora import read_psytar
 from training.common.marked_reviews import SOURCES, Part, Source, read_marked
-from training.evaluation.coding.end_to_end import bundled_tagger
 from training.evaluation.result import Result
 
 MARKED: dict[str, tuple[Source, Part]] = {

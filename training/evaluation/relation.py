@@ -1,5 +1,6 @@
-"""Evaluation of relations: strict mentions and relations on the folds of the ADE corpus, or on parts that
-share no abstract, and false relations in sentences without an adverse event.
+"""Evaluation of relations among the mentions of the bundled tagger: strict mentions and relations on the
+folds of the ADE corpus, or on parts that share no abstract, and false relations in sentences without an
+adverse event.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from models.scores import Counts, Measure, Spans, divide_or_zero, f1_of, micro_f1, ratio, span_counts
-from models.types import ADE, DRUG, Mention, TaggedText
+from models.types import ADE, DRUG, Case, Mention, TaggedText
+from training.common.bundled_tagger import tagged
 from training.common.corpora import (
     GoldText,
     read_ade,
@@ -168,13 +170,13 @@ def read(data: Path, split: str, limit: int) -> Corpus:
 
 
 def measure(model: Any, corpus: Corpus) -> Result:
-    """Evaluates a model with `predict`, and `relate` for the relations among given mentions."""
+    """Evaluates a model of relations among the mentions of the bundled tagger, and among the gold ones."""
     texts = [t.text for t in corpus.test]
     started = time.perf_counter()
-    tagged = model.predict(texts)
-    false = model.predict([t.text for t in corpus.negatives])
+    found = related(model, texts)
+    false = related(model, [t.text for t in corpus.negatives])
     seconds = time.perf_counter() - started
-    given = model.relate(texts, [gold_mentions(t) for t in corpus.test])
+    given = model.predict([Case(t.text, gold_mentions(t)) for t in corpus.test])
     dictionary = DictionaryTagger(corpus.training)
     test = Part(corpus.part, len(texts))
     negatives = Part(corpus.without, len(corpus.negatives))
@@ -182,17 +184,17 @@ def measure(model: Any, corpus: Corpus) -> Result:
     return Result(
         _counts(
             corpus,
-            mention_spans(f.mentions for f in tagged),
+            mention_spans(f.mentions for f in found),
             [
                 (relations(f), given_relations(t, g))
-                for f, t, g in zip(tagged, corpus.test, given, strict=True)
+                for f, t, g in zip(found, corpus.test, given, strict=True)
             ],
             [(len(relations(a)), effects(mention_spans([a.mentions])[0])) for a in false],
         ),
         _counts(
             corpus,
             dictionary.predict(texts),
-            [(pairs(f), every_pair(t)) for f, t in zip(tagged, corpus.test, strict=True)],
+            [(pairs(f), every_pair(t)) for f, t in zip(found, corpus.test, strict=True)],
             [
                 (len(pairs(a)), effects(d))
                 for a, d in zip(false, dictionary.predict(t.text for t in corpus.negatives), strict=True)
@@ -205,9 +207,16 @@ def measure(model: Any, corpus: Corpus) -> Result:
     )
 
 
-def gold_mentions(text: GoldText) -> list[Mention]:
+def related(model: Any, texts: Sequence[str]) -> list[TaggedText]:
+    """The drugs and effects of the bundled tagger with the relations of a model."""
+    mentions = [tuple(m for m in found if m.label in LABELS) for found in tagged(texts)]
+    relations = model.predict(list(map(Case, texts, mentions)))
+    return [TaggedText(m, tuple(r)) for m, r in zip(mentions, relations, strict=True)]
+
+
+def gold_mentions(text: GoldText) -> tuple[Mention, ...]:
     """The gold mentions of a text as a tagger would give them."""
-    return [Mention(m.start, m.end, text.text[m.start : m.end], m.label, 1.0) for m in text.mentions]
+    return tuple(Mention(m.start, m.end, text.text[m.start : m.end], m.label, 1.0) for m in text.mentions)
 
 
 def relations(tagged: TaggedText) -> Linked:

@@ -15,7 +15,7 @@ import numpy as np
 
 from models.assertion.flags import asserted
 from models.scores import Counts, ratio
-from models.types import CODED_LABELS, Assertion, TaggedText
+from models.types import CODED_LABELS, Assertion, Mention
 from training.common.corpora import in_form, phee_pieces, read_phee
 from training.evaluation.result import Result
 
@@ -77,7 +77,7 @@ def _overlap(pieces: Pieces, others: Sequence[tuple[int, int]]) -> bool:
 
 
 def measure(model: Any, corpus: Corpus) -> Result:
-    """Evaluates the effects that a tagger or a model of relations finds, with the flags that are served."""
+    """Evaluates the effects that a tagger finds, with the flags that are served in clinical sentences."""
     from training.evaluation.alarms import named_terms  # noqa: PLC0415  it imports torch
 
     texts = [r.text for r in corpus.records]
@@ -91,11 +91,10 @@ def measure(model: Any, corpus: Corpus) -> Result:
     return Result(ours, baseline, MEASURES, dict.fromkeys((m.name for m in MEASURES), BASELINE), seconds)
 
 
-def _flagged(text: str, found: Any) -> list[tuple[tuple[int, int], bool]]:
-    """Each effect with whether it has a flag; of a model of relations by the rules of clinical sentences."""
-    clinical = isinstance(found, TaggedText)
-    effects = [m for m in (found.mentions if clinical else found) if m.label in CODED_LABELS]
-    return [((m.start, m.end), asserted(text, m, clinical=clinical) != Assertion()) for m in effects]
+def _flagged(text: str, found: Sequence[Mention]) -> list[tuple[tuple[int, int], bool]]:
+    """Each effect with whether it has a flag."""
+    effects = [m for m in found if m.label in CODED_LABELS]
+    return [((m.start, m.end), asserted(text, m, clinical=True) != Assertion()) for m in effects]
 
 
 def _counts(record: StatusText, found: Sequence[tuple[tuple[int, int], bool]]) -> Counts:

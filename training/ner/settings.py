@@ -50,7 +50,7 @@ class Settings:
     whole = ""
     stated = 0.0
     reviews = False
-    own_from = 0.5
+    own_from = 0.7
 
     @property
     def window(self) -> int:

@@ -3,7 +3,7 @@
 
 Three things are not the paper's: sentences without an adverse event (their drugs are left out), and with
 `heads` two cross-entropies, over the tags and over whether the sentence reports an event. They shape the
-encoder; a release tags by its neighbours and holds no head.
+encoder; a release holds no head.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from training.common import adapter
 from training.relation.data import TAGS, UNKNOWN, Corpus, Example, examples, has_effect, known_drugs
 from training.relation.network import trained_copy, word_contrast
 from training.relation.settings import Settings
-from training.relation.support import mention_f1, voted
+from training.relation.tagger import mention_f1, voted
 from training.relation.train import SAMPLE, Space
 
 #: Of the dense layer.

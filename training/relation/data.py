@@ -16,9 +16,9 @@ from torch import Tensor
 from models.drugs import DrugLexicon
 from models.encoder.model import Encoder
 from models.encoder.word_pieces import WordPieces
-from models.ner.decoding import spans_of, tags_of
+from models.ner.decoding import Numbers, spans_of, tags_of
 from models.relation.pairs import LABELS
-from models.relation.support_set import Floats, NamedPair, Numbers
+from models.relation.support_set import Floats, NamedPair
 from models.text import word_texts, words
 from models.types import ADE, DRUG, Span
 from training.common.corpora import (

@@ -83,9 +83,6 @@ class Layer:
     outer_norm: Norm
 
 
-#: What is read of a sequence: token numbers, or the hidden states (pieces, dimension), 32-bit, of the layers
-#: below; with special tokens.
-Read = Sequence[int] | Tensor
 #: How many sequences, their length, and the bias of their attention.
 Block = tuple[int, int, Tensor | None]
 
@@ -124,15 +121,17 @@ class PackedBert:
         """The same embeddings under other layers of this size."""
         return PackedBert(self.config, self.embeddings, layers, self.added)
 
-    def run(self, sequences: Sequence[Read]) -> Iterator[tuple[list[int], Tensor]]:
+    def run(self, sequences: Sequence[Sequence[int]]) -> Iterator[tuple[list[int], Tensor]]:
         """Positions of sequences of one length and their hidden states of the last layer (sequences, pieces,
-        dimension), 32-bit, until all had their turn. What is read is of one kind for all sequences.
+        dimension), 32-bit, until all had their turn.
         """
         for runs in _passes([len(s) for s in sequences]):
             members = [i for run in runs for i in run]
             lengths = [len(sequences[run[0]]) for run in runs]
             blocks = [(len(run), n, self._bias(n)) for run, n in zip(runs, lengths, strict=True)]
-            rows = self._first_rows([sequences[i] for i in members])
+            ids = torch.tensor([t for i in members for t in sequences[i]])
+            positions = torch.cat([torch.arange(len(sequences[i])) for i in members])
+            rows = self._embedded(ids, positions)
             hidden = functional.pad(rows, (0, 0, 0, -len(rows) % ROWS))
             for layer in self.layers:
                 hidden = self._layer(layer, hidden, blocks)
@@ -140,14 +139,6 @@ class PackedBert:
             for run, (n, length, _) in zip(runs, blocks, strict=True):
                 yield run, hidden[start : start + n * length].view(n, length, -1)
                 start += n * length
-
-    def _first_rows(self, sequences: Sequence[Read]) -> Tensor:
-        """(pieces, dimension): what the first layer reads."""
-        states = [s for s in sequences if isinstance(s, Tensor)]
-        if states:
-            return torch.cat(states)
-        ids = torch.tensor([t for s in sequences for t in s])
-        return self._embedded(ids, torch.cat([torch.arange(len(s)) for s in sequences]))
 
     def _embedded(self, ids: Tensor, positions: Tensor) -> Tensor:
         """(pieces, dimension)."""

@@ -107,7 +107,7 @@ def check_record(record: Any) -> None:
     stages = {
         "posts": ["ner", "normalization"],
         "questions": ["ner", "normalization"],
-        "sentences": ["acronym", "relation", "normalization"],
+        "sentences": ["acronym", "ner", "relation", "normalization"],
     }
     if isinstance(record, Summary):
         short = record.summary

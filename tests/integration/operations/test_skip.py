@@ -32,7 +32,7 @@ def test_a_record_that_stops_a_stage_is_moved_to_the_dead_letters(tiny_site: Sit
         return answer.returncode, answer.stdout + answer.stderr
 
     code, text = skip(0, "relation")
-    assert (code, "reads sentences.expanded, not questions" in text) == (2, True), text
+    assert (code, "reads sentences.tagged, not questions" in text) == (2, True), text
     code, text = skip(1)
     assert (code, "1 records before offset 1 are not processed yet" in text) == (1, True)
     code, text = skip(0)

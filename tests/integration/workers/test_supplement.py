@@ -24,7 +24,7 @@ from streams.worker import Worker
 from tests.streams.rollout.reviewing import WARFARIN, Desk
 
 pytestmark = pytest.mark.slow
-STAGES = [stage_named(name) for name in ("acronym", "relation", "normalization")]
+STAGES = [stage_named(name) for name in ("acronym", "ner", "relation", "normalization")]
 
 
 def blamed(record: CodedReport) -> set[str]:

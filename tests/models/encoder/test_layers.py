@@ -9,7 +9,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from models.encoder.layers import layers_of, over, shared
+from models.encoder.layers import layers_of, over
 from models.encoder.model import Encoder
 from models.encoder.packed.bert import PackedBert
 from models.encoder.weights import WEIGHTS
@@ -32,7 +32,6 @@ def test_layers_of_two_encoders_make_a_third_of_any_family(family: str, tmp_path
     assert all(map(torch.equal, found, whole))
     assert not torch.equal(found[0], before[0])
     assert all(map(torch.equal, lower.word_vectors(SENTENCES), before))
-    assert shared(lower, upper) is None  # layers of transformers do not run apart
 
 
 def changed(encoder: Encoder) -> torch.nn.Module:
@@ -56,18 +55,6 @@ def test_a_packed_encoder_takes_layers_without_a_copy_and_others_stay(tiny_bert:
     assert found.model.embeddings is lower.model.embeddings
     alone = upper.word_vectors(SENTENCES)
     assert all(map(torch.equal, alone, same.word_vectors(SENTENCES)))
-    assert shared(lower, upper) is None
-    parts = shared(lower, found)
-    assert parts is not None
-    assert [len(part.model.layers) for part in parts] == [1, 1, 1]
-    split = lower.split(SENTENCES)
-    windows = [lower.windows(s) for s in split]
-    assert max(map(len, windows)) > 1  # the longest sentence is cut
-    states = iter(parts[0].states([w for own in windows for w in own]))
-    kept = [[next(states) for _ in own] for own in windows]
-    for whole, above in ((lower, parts[1]), (found, parts[2])):
-        for own, other in zip(above.vectors_of(split, kept), whole.word_vectors(SENTENCES), strict=True):
-            assert torch.allclose(own, other, atol=1e-6)
     theirs = over(Encoder.load(tiny_bert, max_pieces=32), upper_of(tiny_bert, tmp_path), 1)
     for own, other in zip(found.word_vectors(SENTENCES), theirs.word_vectors(SENTENCES), strict=True):
         assert torch.allclose(own, other, atol=1e-5)

@@ -21,7 +21,8 @@ RECORDS = {"posts": 64, "sentences": 64, "questions": 26}
 MOST = {
     ("posts", "ner"): (32, 3),
     ("posts", "normalization"): (10, 2),
-    ("sentences", "relation"): (32, 2),
+    ("sentences", "ner"): (32, 3),
+    ("sentences", "relation"): (25, 2),
     ("sentences", "normalization"): (9, 2),
     ("questions", "summarization"): (115, 5),
 }

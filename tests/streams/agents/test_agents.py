@@ -55,7 +55,7 @@ def test_an_acronym_below_the_margin_is_kept_as_candidates_and_replaced_nowhere(
     (record,) = expand(Expander(), [Report(id="r", text=TEXT)])
     assert (record.expansions, record.undecided) == ((sure,), (open_,))
     tagged = replace(
-        REPORT, expansions=record.expansions, undecided=record.undecided, releases={"relation": "0" * 12}
+        REPORT, expansions=record.expansions, undecided=record.undecided, releases={"acronym": "0" * 12}
     )
     coder = EchoCoder()
     normalization.predict(coder, [tagged])
@@ -128,7 +128,7 @@ def test_two_small_letters_are_no_serious_event_in_a_post() -> None:
 
     for surface in ("mi", "pe", "na", "a pe", "an mi"):
         assert pts(surface, SeriousCoder()) == [None], surface
-        assert pts(surface, SeriousCoder(), releases={"relation": "0" * 12}) == ["MI"], surface
+        assert pts(surface, SeriousCoder(), releases={"acronym": "0" * 12}) == ["MI"], surface
         assert pts(surface, EchoCoder()) == [surface]
     for surface in ("MI", "Pe", "dvt", "pe.", "m i", "an attack", "me dead"):
         assert pts(surface, SeriousCoder()) == ["MI"], surface

@@ -18,7 +18,7 @@ from streams.codec import encode
 from streams.dead_letters.headers import Reason
 from streams.records import ExpandedReport, Inbound, Origin, TaggedReport
 from streams.stage import Stage, run_stage
-from streams.topics import EXPANDED, MENTIONS
+from streams.topics import EXPANDED, MENTIONS, TAGGED, Topic
 from tests.fakes import FakePorts, batches_of
 from tests.stubs import POISON, stub
 
@@ -31,6 +31,7 @@ SOUND = {
         ExpandedReport(**SHARED, expansions=(Expansion(0, 6, "Zoloft", "x", 0.9, "text"),))
     ),
     MENTIONS.name: encode(TaggedReport(**SHARED, mentions=MENTION, read=True)),
+    TAGGED.name: encode(TaggedReport(**SHARED, mentions=MENTION, read=True)),
 }
 PRODUCED = orjson.dumps(
     {"id": "r1", "text": TEXT, "created_at": "2026-03-04T09:15:00Z", "drug": "sertraline"}
@@ -90,7 +91,7 @@ def batches(draw: st.DrawFn, topic: str) -> list[Inbound]:
     return [*made, Inbound(topic, 0, len(made), b"k", sound, NOW, ())]
 
 
-def check(stage: Stage[Any, Any], batch: list[Inbound]) -> None:
+def check(stage: Stage[Any, Any], source: Topic[Any], batch: list[Inbound]) -> None:
     """Each record is sent on, becomes a dead letter with its reason and place, or has nothing to be sent."""
     ports = FakePorts(stub(stage.name))
     ports.max_output_bytes = MAX_OUTPUT_BYTES
@@ -98,23 +99,28 @@ def check(stage: Stage[Any, Any], batch: list[Inbound]) -> None:
     assert ports.acked == [record.offset for record in batch]
     kept = [record for record in batch if record.key is not None or record.value is not None]
     for record, (topic, _, value, headers) in zip(kept, ports.sent, strict=True):
-        if topic == stage.source.dead_letters.name:
+        if topic == source.dead_letters.name:
             letter = dict(headers)
             assert (letter["pv-reason"] or b"").decode() in get_args(Reason) and letter["pv-detail"]
             assert letter["pv-offset"] == str(record.offset).encode()
         else:
-            assert topic == stage.sink.name
+            assert topic == stage.sink_of(source.name).name
             assert (value is None) == (record.value is None)
-    assert ports.sent[-1][0] == stage.sink.name, "a sound record is an output, whatever stands beside it"
+    assert ports.sent[-1][0] == stage.sink_of(source.name).name, (
+        "a sound record is an output, whatever stands beside it"
+    )
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
-def test_each_record_that_is_drawn_has_one_outcome(stage: Stage[Any, Any]) -> None:
+@pytest.mark.parametrize(
+    ("stage", "source"),
+    [pytest.param(s, source, id=f"{s.name} of {source.name}") for s in STAGES for source in s.sources],
+)
+def test_each_record_that_is_drawn_has_one_outcome(stage: Stage[Any, Any], source: Topic[Any]) -> None:
     @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
-    @given(batches(stage.source.name))
+    @given(batches(source.name))
     def draw(batch: list[Inbound]) -> None:
-        check(stage, batch)
+        check(stage, source, batch)
 
     draw()
 
@@ -125,15 +131,15 @@ def test_a_stage_that_sends_nothing_for_a_deletion_or_dies_is_found(monkeypatch:
 
     stage = STAGES[0]
     batch = [Inbound("posts", 0, n, b"k", value, NOW, ()) for n, value in enumerate((None, PRODUCED))]
-    check(stage, batch)
+    check(stage, stage.source, batch)
     with monkeypatch.context() as patched:
         patched.setattr(stages._Run, "_pass_tombstone", nothing)
         with pytest.raises(AssertionError):
-            check(stage, batch)
+            check(stage, stage.source, batch)
 
     def broken(*_: Any) -> Any:
         raise UnicodeError("not isolated")
 
     monkeypatch.setattr(stages, "tombstone_headers", broken)
     with pytest.raises(UnicodeError):
-        check(stage, batch)
+        check(stage, stage.source, batch)

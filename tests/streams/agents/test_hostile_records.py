@@ -168,10 +168,11 @@ async def test_each_stage_passes_a_deletion_on_in_place(stage: Stage[Any, Any], 
     ports = FakePorts(loaded(FakeTagger()))
     records = [record(0, full("first")), record(1, None), record(2, full("again")), record(3, None)]
     await run_stage(replace(stage, predict=predict, count=None), batches_of(records), ports)
-    sent = [(key, value is None) for key, value, _ in ports.to(stage.sink.name)]
+    made = ports.to(stage.sink_of(source.name).name)
+    sent = [(key, value is None) for key, value, _ in made]
     assert sent == [(b"a", False), (b"a", True), (b"a", False), (b"a", True)]
     assert seen == ["a", "a"] and ports.acked == [0, 1, 2, 3]
-    origins = [headers.get("origin") for _, value, headers in ports.to(stage.sink.name) if value is None]
+    origins = [headers.get("origin") for _, value, headers in made if value is None]
     assert origins == ([f"{source.name}/0/{n}".encode() for n in (1, 3)] if source in INPUTS else [None] * 2)
     assert [p.report is None for p in ports.observed] == [False, True, False, True]
     assert kind in (Report, ExpandedReport, TaggedReport)

@@ -285,7 +285,6 @@ async def test_an_address_that_is_not_of_this_machine_is_named_with_its_setting(
     ("stage", "expected"),
     [
         ("ner", {("ner", label) for label in ("ADE", "DRUG", "INDICATION", "WITHDRAWAL", "SYMPTOM")}),
-        ("relation", {("relation", "ADE"), ("relation", "DRUG")}),
         ("normalization", {(x,) for x in ("coded", "nil", "unsupported_language", "kept", "searched")}),
     ],
 )

@@ -173,7 +173,7 @@ async def test_a_model_that_fails_its_canary_and_a_stage_without_a_release_end_i
     ("topic", "results", "stages"),
     [
         (POSTS, None, ["ner", "normalization"]),
-        (SENTENCES, None, ["acronym", "relation", "normalization"]),
+        (SENTENCES, None, ["acronym", "ner", "relation", "normalization"]),
         (MENTIONS, None, ["normalization"]),
         (QUESTIONS, None, ["summarization"]),
         (QUESTIONS, "summaries", ["summarization"]),

@@ -203,12 +203,6 @@ def test_the_canary_check_of_a_running_model_knows_its_settings() -> None:
     assert not replace(live, model=tagger.with_decoding(event_below=0.0)).passes_canary()
 
 
-@pytest.mark.parametrize("asked", [False, True])
-def test_drug_classes_are_read_where_they_are_asked_for(asked: bool) -> None:
-    relation: Any = load_at_start("relation", None, Settings(drug_classes=asked)).current.model
-    assert (relation.drug_classes is not None) is asked
-
-
 def test_the_release_that_was_loaded_is_kept_after_a_clock_was_set_back(store: Store, tmp_path: Path) -> None:
     settings = Settings(state=tmp_path)
     one, two, three = (open_release(store.root / "summarization" / version) for version in store.sound)

@@ -10,9 +10,9 @@ import pytest
 
 from benchmarks.headline import result_file
 from models.case_fields.fields import PRECISION
-from models.types import ADE, DRUG, TaggedText
+from models.types import ADE, DRUG
 from tests.small_corpora import public_corpora
-from tests.training.fakes import Fake, mentions
+from tests.training.fakes import Fake, tagger
 from training.evaluation import case_fields
 from training.evaluation.evaluate import EvaluationError, evaluate
 from training.evaluation.result import Result
@@ -36,8 +36,8 @@ def written(folder: Path, marks: Any = MARKS) -> Path:
 
 
 def test_fields_are_scored_beside_a_pattern_by_exact_and_by_shared_characters(tmp_path: Path) -> None:
-    model = Fake(lambda text: TaggedText(mentions(text, zoloft=DRUG, rash=ADE)))
-    found = evaluate("relation", model, "v1", written(tmp_path), case_fields.SPLITS[0])
+    model = tagger(zoloft=DRUG, rash=ADE)
+    found = evaluate("ner", model, "v1", written(tmp_path), case_fields.SPLITS[0])
     assert (found.data, found.records) == ("PHEE dev, sentences of case reports", 1)
     # Age, sex, onset and route are exact; the dose is part of the gold one; no duration is found.
     assert found.scores["exact_f1"] == pytest.approx(2 * 4 / (5 + 6))
@@ -47,7 +47,7 @@ def test_fields_are_scored_beside_a_pattern_by_exact_and_by_shared_characters(tm
     assert found.baselines["overlap_f1"] == pytest.approx(2 * 5 / (5 + 6))
     (tmp_path / case_fields.FILE).write_text('{"context": "A", "annotations": [{"events": [1]}]}\n')
     with pytest.raises(EvaluationError, match="phee_fields"):
-        evaluate("relation", model, "v1", tmp_path, case_fields.SPLITS[0])
+        evaluate("ner", model, "v1", tmp_path, case_fields.SPLITS[0])
 
 
 def test_of_two_found_ones_in_one_gold_span_one_is_right() -> None:
@@ -60,7 +60,7 @@ def test_the_recorded_baseline_is_that_of_the_corpus() -> None:
     corpus = case_fields.read(public_corpora(case_fields.FILE), "", 0)
     recorded = json.loads(result_file("case_fields").read_bytes())
     assert len(corpus.records) == recorded["records"] == 961
-    result: Result = case_fields.measure(Fake(lambda _: TaggedText(())), corpus)
+    result: Result = case_fields.measure(Fake(lambda _: []), corpus)
     for measure in result.measures:
         row = recorded["rows"][measure.name]
         assert measure.of(result.baseline) == pytest.approx(row["baseline"], abs=1e-4)

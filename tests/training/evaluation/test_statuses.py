@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from models.types import ADE, DRUG, Mention, TaggedText
+from models.types import ADE, DRUG, Mention
 from tests.small_corpora import public_corpora
-from tests.training.fakes import Fake, mentions
+from tests.training.fakes import Fake, tagger
 from training.evaluation import statuses
 from training.evaluation.evaluate import EvaluationError, evaluate
 
@@ -54,13 +54,9 @@ def corpus(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def tagged(text: str) -> TaggedText:
-    labels = dict.fromkeys(("rash", "nausea", "gout", "tics", "insomnia"), ADE)
-    return TaggedText(mentions(text, Zoloft=DRUG, **labels), ())
-
-
 def test_what_is_affirmed_and_what_is_flagged_is_counted_by_kind(corpus: Path) -> None:
-    found = evaluate("relation", Fake(tagged), "v1", corpus, "phee_dev")
+    labels = dict.fromkeys(("rash", "nausea", "gout", "tics", "insomnia"), ADE)
+    found = evaluate("ner", tagger(Zoloft=DRUG, **labels), "v1", corpus, "phee_dev")
     assert (found.data, found.split, found.records) == ("PHEE dev", "phee_dev", 4)
     affirmed = {"plain": 1, "speculated": 0, "negated": 0, "therapeutic": 0, "treated": 0.5}
     # "no nausea after Zoloft for gout" denies the gout too, "may cause" leaves the tics open.
@@ -74,12 +70,6 @@ def test_what_is_affirmed_and_what_is_flagged_is_counted_by_kind(corpus: Path) -
     assert not any(found.baselines[f"{kind}_flagged"] for kind in named)
 
 
-def test_the_flags_of_a_tagger_are_those_of_posts(corpus: Path) -> None:
-    found = evaluate("ner", Fake(lambda text: list(tagged(text).mentions)), "v1", corpus, "phee_dev")
-    assert found.scores["negated_flagged"] == found.scores["speculated_flagged"] == 1
-    assert "negated" in found.definitions["negated_flagged"]
-
-
 def test_a_row_of_another_form_is_one_clear_line(corpus: Path) -> None:
     (corpus / "phee/dev.jsonl").write_text('{"context": "no annotations"}\n', encoding="utf-8")
     with pytest.raises(EvaluationError, match=r"dev\.jsonl is not in the form of its corpus: KeyError"):
@@ -90,11 +80,11 @@ def test_of_the_marked_effects_of_phee_few_that_happened_are_flagged() -> None:
     data = public_corpora("phee/dev.jsonl")
     marked = {r.text: r.marked for r in statuses.read(data, "phee_dev", 0).records}
 
-    def gold(text: str) -> TaggedText:
+    def gold(text: str) -> list[Mention]:
         spans = [(start, end) for pieces, _ in marked[text] for start, end in pieces]
-        return TaggedText(tuple(Mention(*s, text[slice(*s)], ADE, 1.0) for s in spans), ())
+        return [Mention(*s, text[slice(*s)], ADE, 1.0) for s in spans]
 
-    found = evaluate("relation", Fake(gold), "v1", data, "phee_dev")
+    found = evaluate("ner", Fake(gold), "v1", data, "phee_dev")
     assert found.records == 961
     assert found.scores["plain_flagged"] < 0.05
     assert found.scores["speculated_flagged"] > 0.25

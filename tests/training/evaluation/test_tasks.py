@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from models.terminology import Term
-from models.types import ADE, DRUG, SYMPTOM, Candidate, Coding, Query, Relation, ShortQuestion, TaggedText
-from tests.training.fakes import TERMS, Coder, Fake, Relator, mentions, related, tagger
+from models.types import ADE, DRUG, SYMPTOM, Candidate, Coding, Query, ShortQuestion
+from tests.training.fakes import TERMS, Coder, Fake, Relator, tagger
+from training.common import bundled_tagger
 from training.common.corpora import GoldCoding, read_ade_abstracts, read_negative_abstracts, read_psytar_codes
 from training.evaluation import relation
 from training.evaluation.coding import end_to_end
@@ -41,9 +43,22 @@ def test_a_fold_is_scored_over_drugs_and_effects(data: Path) -> None:
     assert found.scores["strict_macro_f1"] == pytest.approx(1 / 3)
 
 
-def test_relations_are_scored_on_a_fold_and_false_ones_on_the_held_out_negatives(data: Path) -> None:
-    # The fold's four sentences: each of four drugs caused rash.
-    found = evaluate("relation", Relator(related), "v1", data)
+@pytest.fixture
+def bundled(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Lets the bundled tagger find these words."""
+
+    def finds(**labels: str) -> None:
+        monkeypatch.setattr(bundled_tagger, "bundled_tagger", lambda: tagger(**labels))
+
+    return finds
+
+
+def test_relations_are_scored_on_a_fold_and_false_ones_on_the_held_out_negatives(
+    data: Path, bundled: Callable[..., None]
+) -> None:
+    # The fold's four sentences: each of four drugs caused rash. Another effect is found, and another label.
+    bundled(Zoloft=DRUG, Aspirin=DRUG, rash=ADE, day=ADE, four=SYMPTOM)
+    found = evaluate("relation", Relator(), "v1", data)
     _, negatives = relation.split_negatives(data / "ade", "ade_fold_1")
     assert found.split == "ade_fold_1"
     assert found.records == 4 + len(negatives)
@@ -89,13 +104,10 @@ def test_the_authors_count_a_wrong_mention_as_a_false_relation_and_never_as_a_mi
     assert relation.authors_triple(found, given, {ONE, OTHER}) == triple
 
 
-def test_a_relation_of_other_labels_is_right_by_its_boundaries_alone(data: Path) -> None:
-    def swapped(text: str) -> TaggedText:
-        found = mentions(text, Zoloft=ADE, Aspirin=ADE, Clozapine=ADE, Ibuprofen=ADE, rash=DRUG)
-        return TaggedText(found, (Relation(1, 0, 1.0),))
-
+def test_a_relation_of_other_labels_is_wrong(data: Path, bundled: Callable[..., None]) -> None:
+    bundled(Zoloft=ADE, Aspirin=ADE, Clozapine=ADE, Ibuprofen=ADE, rash=DRUG)
     corpus = relation.read(data, "ade_fold_1", 0)._replace(negatives=[])
-    measured = relation.measure(Relator(swapped), corpus)
+    measured = relation.measure(Relator(), corpus)
     scores = {m.name: m.of(measured.counts) for m in measured.measures}
     assert scores["re_strict_macro_f1"] == scores["ner_strict_micro_f1"] == 0.0
 

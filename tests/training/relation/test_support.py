@@ -1,4 +1,4 @@
-"""Supports: projected, balanced, condensed, and what pairs they hold."""
+"""The words of the tagger and the pairs of a support set: projected, balanced, condensed."""
 
 from __future__ import annotations
 
@@ -10,25 +10,28 @@ import pytest
 
 from models.encoder.faiss_index import unit
 from models.encoder.model import Encoder
-from models.relation.spaces import EmbeddingSpaces
-from models.relation.support_set import FLOOR, Floats, NamedPair, Numbers, SupportSet, decode_tags
-from models.relation.voting import Voting
+from models.ner.decoding import Numbers
+from models.relation.support_set import Floats, NamedPair
 from models.types import ADE, DRUG
 from training.common.corpora import GoldMention, GoldText
 from training.common.tagging.transitions import WEIGHT
 from training.relation.data import TAGS, UNKNOWN, examples, pair_places
 from training.relation.support import (
-    Parts,
     ValidationPairs,
-    balanced,
     best,
-    condensed,
     fit_projection,
-    mention_f1,
     pair_scores,
+    with_pairs,
+)
+from training.relation.tagger import (
+    FLOOR,
+    balanced,
+    condensed,
+    decode_tags,
+    mention_f1,
     transitions_of,
     voted,
-    with_pairs,
+    votes,
 )
 
 NUMBERS = np.random.default_rng(7)
@@ -79,6 +82,20 @@ def test_words_that_their_neighbours_outvote_are_not_kept() -> None:
     assert not set(wrong) & set(rows)
     # Of each tag as large a share as it has.
     assert (y[rows] == 0).mean() == pytest.approx((y == 0).mean(), abs=0.05)
+
+
+def test_a_word_gets_the_most_frequent_tag_of_its_nearest() -> None:
+    assert votes(np.array([[2, 0, 2], [4, 4, 4]]), 6)[:, [0, 2, 4]] == pytest.approx(
+        np.array([[1 / 3, 2 / 3, 0], [0, 0, 1]])
+    )
+    # Most of those along x are drugs, those along y are effects.
+    words = np.array([[1, 0], [1, 0.1], [1, -0.1], [0, 1], [0.1, 1], [-0.1, 1]], np.float32)
+    shares = voted(words, np.array([2, 0, 2, 4, 4, 4]), np.array([[5, 0], [0, 2]], np.float32), 3)
+    assert shares.argmax(1).tolist() == [2, 4]
+    # The first word of a sentence is never the first word of a drug.
+    transitions = np.zeros((7, 6), np.float32)
+    transitions[-1, 2] = -1000
+    assert decode_tags(shares[[0, 0, 0]], [2, 1], transitions).tolist() == [0, 2, 0]
 
 
 def test_the_decoder_finds_the_most_probable_sequence_of_each_sentence() -> None:
@@ -148,6 +165,8 @@ def test_tags_and_pairs_are_scored(wide: Encoder) -> None:
     assert mention_f1(tags, data) == 1.0
     tags[-1] = TAGS.index("B-ADE")
     assert mention_f1(tags, data) == pytest.approx(8 / 9)
+    assert mention_f1(tags, data, [DRUG]) == 1.0
+    assert mention_f1(tags, data, [ADE]) == pytest.approx(4 / 5)
     # The sentence's three right pairs and a wrong one, and the other's one, which counts twice.
     alarm = replace(data[1], unrelated=np.array([[0, 1]]))
     wanted = ValidationPairs([data[0], alarm], 6, 2.0)
@@ -163,16 +182,13 @@ def test_a_neighbour_must_be_so_similar_that_most_relations_and_fewest_false_one
     (gold,), (plain,) = examples([GOLD], wide), examples([NONE], wide)
     alarm = replace(plain, unrelated=np.array([[0, 1]]))
     right = replace(gold, unrelated=gold.unrelated[:0])
-    spaces = EmbeddingSpaces(wide, np.eye(wide.dimension, dtype=np.float32))
-    none, tags = np.zeros((0, 1), np.float32), np.zeros(0, np.int64)
-    parts = Parts(spaces, SupportSet(none, tags, none, np.zeros(0, bool), []), Voting(1, 1))
-    own = with_pairs(parts, [right], ValidationPairs([right, alarm], 3, 5.0), {"ade-1": TEXT})
-    assert (own.voting.k_words, own.voting.k_pairs) == (1, 5)
+    own = with_pairs(wide, [right], ValidationPairs([right, alarm], 3, 5.0), {"ade-1": TEXT})
+    assert (own.voting.k_pairs, own.voting.threshold) == (5, 0.5)
     assert own.voting.least_cosine > 0
     assert own.support.named == [
         NamedPair("ade-1", drug, effect, TEXT)
         for drug, effect in (("Aspirin", "rash"), ("clozapine", "rash"), ("clozapine", "severe nausea"))
     ]
-    assert own.support.pairs.shape == (3, 2 * own.spaces.pair_projection.shape[1])
-    harmless = with_pairs(parts, [right], ValidationPairs([right], 3, 5.0), {})
+    assert own.support.pairs.shape == (3, 2 * own.projection.shape[1])
+    harmless = with_pairs(wide, [right], ValidationPairs([right], 3, 5.0), {})
     assert harmless.voting.least_cosine == 0

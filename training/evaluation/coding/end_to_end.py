@@ -5,15 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence, Set
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from models.releases.store import bundled, open_release
 from models.scores import Counts, micro_f1, ratio
 from models.types import ADE, Coding, Query
+from training.common.bundled_tagger import bundled_tagger
 from training.common.codings.split import pts_by_term, right_terms
 from training.common.corpora import GoldCoding, letters_and_digits, read_psytar, read_psytar_codes
 from training.evaluation.result import Result
@@ -76,14 +75,6 @@ def measure(model: Any, data: str, sentences: Sequence[Sentence], tagger: Any = 
     )
     alone = "the same tagger and coder, each mention coded without its sentence and without phrases"
     return Result(counts, baseline, measures, dict.fromkeys((m.name for m in measures), alone), seconds)
-
-
-@cache
-def bundled_tagger() -> Any:
-    """The bundled tagger in 32 bits, loaded once."""
-    from models.loading import load  # noqa: PLC0415  it imports torch
-
-    return load(open_release(bundled("ner")), dtype="float32").model
 
 
 def _by_place(places: Sequence[int], codings: Sequence[Coding], n: int) -> list[set[str]]:
