@@ -34,7 +34,7 @@ class Stub:
         self._answer = answer
         self._text = text
 
-    def predict(self, batch: Sequence[Any]) -> list[Any]:
+    def predict(self, batch: Sequence[Any], _stated: object = ()) -> list[Any]:
         if any(POISON in text for text in map(self._text, batch)):
             raise ValueError("a text that it cannot read")
         return [self._answer(one) for one in batch]

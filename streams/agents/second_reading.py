@@ -20,11 +20,15 @@ class Judge(Protocol):
 
 def judged(model: Judge, reports: Sequence[TaggedReport]) -> list[TaggedReport]:
     """The reports with their mentions as the judge decides; it knows the drugs and the indication that their
-    sources state. Those in a language that the tagger does not read stay as they are.
+    sources state. Those in a language that the tagger does not read stay as they are, and so do clinical
+    sentences of which no drug is stated: the judge has learned reports, no sentences of publications.
     """
-    cases = [Case(r.text, r.mentions, r.stated) for r in reports if r.was_read]
-    decided = iter(model.predict(cases))
-    return [_reread(r, with_named_drugs(r.text, next(decided))) if r.was_read else r for r in reports]
+    decided = iter(model.predict([Case(r.text, r.mentions, r.stated) for r in reports if _is_read(r)]))
+    return [_reread(r, with_named_drugs(r.text, next(decided))) if _is_read(r) else r for r in reports]
+
+
+def _is_read(report: TaggedReport) -> bool:
+    return report.was_read and not (report.is_clinical and not report.stated_drugs)
 
 
 def _reread(report: TaggedReport, mentions: Sequence[Mention]) -> TaggedReport:

@@ -48,8 +48,10 @@ def test_every_stage_is_measured_in_every_format_or_left_out_with_the_reason(tmp
     stages = [f"{stage}, {form}" for stage in ("ner", "normalization", "relation") for form in gpu.FORMATS]
     wanted = {f"{stage}, {cell}" for stage in stages for cell in ("1 x 8", "2 x 8")}
     assert found["rows"].keys() == wanted | {"FAISS, 1,000 vectors"}
-    for row in (found["rows"][name] for name in wanted):
-        assert row["records_per_second"] > 0 and row["of_products"] > 0
+    for name in wanted:
+        row = found["rows"][name]
+        # The tiny tagger finds no pair, so that the encoder of relation reads nothing.
+        assert row["records_per_second"] > 0 and (row["of_products"] > 0) != name.startswith("relation")
         assert 0 <= row["lock_share"] <= 1
 
 

@@ -19,6 +19,7 @@ from models import drugs
 from models.drift import REFERENCE
 from models.encoder.base_files import base_digest
 from models.encoder.capabilities import Need
+from models.ner.decoding import Decoding
 from models.ner.model import NerModel
 from models.ner.untagged_events import NAMES, write_names
 from models.releases.manifest import Release, Score, TrainingData
@@ -93,7 +94,7 @@ def _built(
         "max_pieces": trainee.encoder.max_pieces,
         "decode": settings.decode,
         "window": settings.window,
-        "own_from": settings.own_from,
+        "own_from": settings.own_from if settings.heads else Decoding().own_from,
         "labels_pooled": trainee.decoding.labels_pooled,
         "named_from": trainee.decoding.named_from,
         "withdrawals_named": trainee.decoding.withdrawals_named,

@@ -30,7 +30,7 @@ def test_a_quick_run_measures_each_stage_of_each_topic(tmp_path: Path) -> None:
     answer = CliRunner().invoke(APP, command)
     assert answer.exit_code == 0, answer.output
     found = json.loads((tmp_path / "stages.json").read_bytes())
-    assert len(found["rows"]) == 6
+    assert len(found["rows"]) == 7
     assert all(row["records_per_second"] > 0 and row["cpu_ms_a_record"] > 0 for row in found["rows"].values())
     assert found["commit"]
     assert found["machine"]

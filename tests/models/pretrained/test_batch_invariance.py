@@ -8,11 +8,12 @@ from typing import Any
 import orjson
 import pytest
 
-from models.types import TASKS, Query
+from models.types import TASKS, Case, Query
 from streams.cli.demo.run import samples
 from streams.rollout.handle import load_task
 from streams.settings import Settings
 from tests.same import same_records
+from training.common.bundled_tagger import tagged
 
 
 def texts_of_all_lengths(n: int) -> list[str]:
@@ -27,11 +28,13 @@ def texts_of_all_lengths(n: int) -> list[str]:
 @pytest.mark.parametrize("task", TASKS)
 def test_the_output_for_a_record_does_not_depend_on_its_batch(task: str) -> None:
     # Few texts have an acronym; a summary takes longest.
-    texts = texts_of_all_lengths(15 if task == "acronym" else 4)
+    texts = texts_of_all_lengths(15 if task in {"acronym", "relation"} else 4)
     inputs: list[Any] = list(texts)
     if task == "normalization":
         inputs = [Query(t, 0, len(t), " ".join(t.split()[:4])) for t in texts]
-    model = load_task(task, Settings()).current.model
+    if task == "relation":
+        inputs = [Case(text, tuple(mentions)) for text, mentions in zip(texts, tagged(texts), strict=True)]
+    model: Any = load_task(task, Settings()).current.model
     expected = list(model.predict(inputs))
     assert sum(map(bool, expected)) > 5
     order = list(range(len(inputs)))

@@ -11,7 +11,7 @@ import pytest
 
 from models.loading import as_json, load
 from models.releases.manifest import Release
-from models.types import TASKS, Query
+from models.types import ADE, DRUG, TASKS, Case, Mention, Query
 
 THREADS = 3
 TEXTS = (
@@ -40,6 +40,10 @@ def test_a_model_in_several_threads_answers_as_alone(task: str, tiny: dict[str, 
     inputs: list[Any] = list(TEXTS)
     if task == "normalization":
         inputs = [Query(t, 0, 6, t[:6]) for t in TEXTS]
+    if task == "relation":
+        inputs = [
+            Case(t, (Mention(0, 6, t[:6], DRUG, 1.0), Mention(9, 14, t[9:14], ADE, 1.0))) for t in TEXTS
+        ]
     batches = [[inputs[(i + j) % len(inputs)] for j in range(1 + i % 3)] for i in range(4 * THREADS)]
     alone = [as_json(model.predict(batch)) for batch in batches]
 

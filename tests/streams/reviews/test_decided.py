@@ -104,8 +104,8 @@ def test_posts_and_reports_without_text_or_mentions_have_none(filled: Any, chang
 def test_an_accepted_event_without_a_relation_says_nothing_of_drugs(filled: Any) -> None:
     database = filled(coded("r-missed"))
     assert pairs(database, decision("r-missed", "accept")) == []
-    named = decision("r-missed", "correct", drugs=("atorvastatin",))
-    assert pairs(database, named) == [("atorvastatin", "LFTs", True)]
+    named = decision("r-missed", "correct", drugs=("cisplatin",))
+    assert pairs(database, named) == [("cisplatin", "UTI", True)]
 
 
 def test_of_the_mentions_of_a_drug_in_the_sentence_the_nearest_has_caused_the_effect(filled: Any) -> None:

@@ -18,7 +18,7 @@ from tests.streams.store.messages import FOUND, deletion, event, report
 from tests.streams.web.conftest import fill
 
 WARFARIN = "Patients on warfarin had fewer strokes, but rash was seen after starting phenytoin."
-MISSED = "LFTs rose to eight times the upper limit of normal six weeks after atorvastatin was doubled."
+MISSED = "AEs included UTI on cisplatin."
 CANARY = "Intravenous azithromycin - induced ototoxicity ."
 #: "INH" is read as its long form.
 SHORT = "Hepatotoxicity associated with INH and rifampicin was noted in the fourth week of therapy."
@@ -27,7 +27,7 @@ TEXTS = {"r-warfarin": WARFARIN, "r-missed": MISSED, "r-canary": CANARY, "r-shor
 #: What the bundled release finds: the effect, all drugs and those that it is related to.
 MENTIONED = {
     "r-warfarin": ("rash", ("warfarin", "phenytoin"), ("warfarin", "phenytoin")),
-    "r-missed": ("LFTs", ("atorvastatin",), ()),
+    "r-missed": ("UTI", ("cisplatin",), ()),
     "r-short": ("Hepatotoxicity", ("INH", "rifampicin"), ("INH", "rifampicin")),
     "r-itch": ("rash", ("lamotrigine",), ("lamotrigine",)),
     "r-canary": ("ototoxicity", ("azithromycin",), ("azithromycin",)),
@@ -40,7 +40,7 @@ def coded(id_: str) -> CodedReport:
     mentions = [_mention(text, effect, ADE), *(_mention(text, drug, DRUG) for drug in drugs)]
     made = report(id_, place, event(), text=text, mentions=tuple(mentions))
     return replace(
-        made, source="sentences", releases={"relation": "0" * 12},
+        made, source="sentences", releases={"acronym": "0" * 12, "relation": "0" * 12},
         relations=tuple(Relation(1 + drugs.index(drug), 0, 1.0) for drug in related),
         record_id=f"sentences/{id_}/f{place}/normalization@1",
     )  # fmt: skip

@@ -23,7 +23,7 @@ from streams.agents.pipeline import stage_named
 from streams.cli.operations.local_checks import check_releases
 from streams.codec import encode
 from streams.library import Annotator, load
-from streams.records import Report
+from streams.records import ExpandedReport, Report
 from streams.rollout import loaded_judge as judge_module
 from streams.rollout.announcing import GateError, _gate, list_releases
 from streams.rollout.handle import Handle
@@ -249,8 +249,8 @@ def test_the_library_uses_a_judge_by_the_same_setting(judges: Judges) -> None:
         assert list(record.releases) == ["ner", "judge", "normalization"]
     with pytest.raises(ReleaseError, match="missing"):
         load("posts", releases={JUDGE: judges.folder(judges.homeless)}, settings=judges.settings())
-    with pytest.raises(KeyError, match="no stage of sentences: judge"):
-        load("sentences", releases={JUDGE: judges.folder(judges.sound[0])}, settings=judges.settings())
+    with pytest.raises(KeyError, match="no stage of questions: judge"):
+        load("questions", releases={JUDGE: judges.folder(judges.sound[0])}, settings=judges.settings())
 
 
 def test_releases_of_a_judge_are_listed_and_announced_by_force(judges: Judges) -> None:
@@ -311,3 +311,17 @@ def test_what_a_source_states_is_known_to_the_judge() -> None:
     tagged = STAGE.outputs(replace(loaded(FoundEverywhere()), judge=judging(judge)), [report])
     assert judge.read[0].stated == Stated(("zoloft", "aspirin"), "flu")
     assert tagged[0].mentions[0].status == "negated"
+
+
+def test_of_clinical_sentences_a_judge_reads_those_whose_drug_is_stated() -> None:
+    judge, notes = Denying(), {"acronym": "0" * 12}
+    reports = [
+        ExpandedReport(id="a", text="a rash on Zoloft", releases=notes),
+        ExpandedReport(id="b", text="b rash", drug="Zoloft", releases=notes),
+        Report(id="c", text="c rash"),
+    ]
+    tagged = STAGE.outputs(replace(loaded(FoundEverywhere()), judge=judging(judge)), reports)
+    assert [case.text for case in judge.read] == ["b rash", "c rash"]
+    assert [[m.status for m in t.mentions if m.label == ADE] for t in tagged] == [
+        ["own"], ["negated"], ["negated"],
+    ]  # fmt: skip
