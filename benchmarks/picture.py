@@ -72,7 +72,7 @@ def svg(lines: Sequence[Text]) -> str:
     console = Console(record=True, width=WIDTH, file=io.StringIO())
     for line in lines:
         line.rstrip()
-        console.print(line, soft_wrap=True)
+        console.print(line)
     return _FONTS.sub("", console.export_svg(title=TITLE, unique_id="demo"))
 
 

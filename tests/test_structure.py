@@ -16,7 +16,7 @@ PACKAGES = ["benchmarks", "models", "streams", "training"]
 FEWEST_FILES, MOST_FILES, MOST_LINES = 3, 20, 40
 #: Bytes of all releases that the history holds, for ever: whoever commits a release raises this by its size,
 #: once, when it is final.
-RELEASES_IN_HISTORY = 444_241_180
+RELEASES_IN_HISTORY = 448_744_267
 
 
 def lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:

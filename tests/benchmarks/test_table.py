@@ -83,7 +83,8 @@ def test_a_headline_is_of_the_bundled_release_and_agrees_with_its_manifest(row: 
     result = json.loads(result_file(row.result).read_bytes())
     assert result["release"] == path.name
     manifest = json.loads((path / "manifest.json").read_bytes())
-    (stated,) = [s for s in manifest["scores"] if (s["name"], s["data"]) == (row.score, result["data"])][:1]
+    # A score may be of a part of the data.
+    stated, *_ = [s for s in manifest["scores"] if s["name"] == row.score and s["data"] in result["data"]]
     if manifest["kind"].startswith("edited:"):
         # Its editor is not read any more; the page says what the manifest has.
         page = " ".join(

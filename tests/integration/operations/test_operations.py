@@ -53,7 +53,7 @@ def test_status_tells_what_works_and_what_does_not(tiny_site: Site, tiny: dict[s
     assert lags == {"ner": 1, "acronym": 0, "relation": 0, "normalization": 0, "summarization": 1}
     assert 0 < stages["summarization"]["lag_seconds"] < 600
     assert stages["acronym"]["lag_seconds"] == 0
-    assert stages["ner"]["source"] == "posts, questions"
+    assert stages["ner"]["source"] == "posts, questions, sentences.expanded"
 
     with site.running("up") as up:
         site.wait_ready()

@@ -32,8 +32,8 @@ from tests.integration.site import Site, stop
 from tests.integration.workers.held_worker import HOLD, held_worker
 from tests.variants import marked
 
-#: Each of two workers has half of the four partitions of posts, and of the four of questions.
-SHARE = 4
+#: Each of two workers has half of the four partitions of each of the three topics that the stage reads.
+SHARE = 6
 #: What happens to a report meanwhile, by its number modulo 3: a second revision, nothing, deletion.
 REVISED, UNCHANGED, DELETED = range(3)
 #: Seconds until the workers have done what a round waits for.

@@ -76,7 +76,7 @@ def test_a_killed_process_loses_no_record_and_repeats_records_only_unchanged(tin
         stop(process)
 
     assert list(temporary.glob("pv-*")) == []
-    records = by_record_id(site.read_all("mentions", "sentences.expanded", *ends))
+    records = by_record_id(site.read_all("mentions", "sentences.expanded", "sentences.tagged", *ends))
     repeats = 0
     for first, *again in records.values():
         repeats += len(again)

@@ -102,7 +102,7 @@ def test_a_second_worker_takes_no_partition_before_it_has_loaded(tiny_site: Site
             # All partitions, four of posts and four of questions, are still the first one's.
             site.produce("posts", records)
             site.wait_count(40, "mentions")
-            assert site.metric('pv_assigned_partitions{stage="ner"}') == 8
+            assert site.metric('pv_assigned_partitions{stage="ner"}') == 12
         stop(first)
 
 
