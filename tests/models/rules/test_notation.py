@@ -129,8 +129,6 @@ OTHERS = {
     "reading_form/runs.py": "runs of a text",
     "reading_form/separators.py": "words of a text",
     "redaction.py": "addresses",
-    "relation/model.py": "a name and what is said behind it",
-    "relation/sentences.py": "the number behind a mention",
     "releases/remote.py": "a version",
     "rules/notation.py": "a trigger",
     "rules/sentences.py": "the type of a match alone",
