@@ -70,9 +70,8 @@ def test_the_posts_are_measured_with_both_bundled_releases(row: Row) -> None:
 HISTORY = {
     "benchmarks.fuzz", "benchmarks.fuzz.broker", "benchmarks.ner.folds",
     "benchmarks.operation.reload", "benchmarks.operation.steady",
-    "benchmarks.operation.suspension", "benchmarks.relation.folds", "benchmarks.relation.tables",
-    "benchmarks.signals", "benchmarks.signals.simulation", "benchmarks.sources",
-    "benchmarks.sources.duplicates", "benchmarks.store",
+    "benchmarks.operation.suspension", "benchmarks.signals", "benchmarks.signals.simulation",
+    "benchmarks.sources", "benchmarks.sources.duplicates", "benchmarks.store",
 }  # fmt: skip
 MEASURED = [row for row in HEADLINES if row.result.startswith("evaluation_") and row.task != "posts"]
 
